@@ -1,0 +1,33 @@
+//! The chores of this workspace: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask fuzz-smoke [SECONDS]`.
+//!
+//! Ordinary code instead of scripts, so that a chore is read, tested and changed like the rest.
+
+mod ci;
+mod fuzz_smoke;
+mod run;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root()?;
+    match words.as_slice() {
+        ["ci"] => ci::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["fuzz-smoke"] => fuzz_smoke::run(&root, 10),
+        ["fuzz-smoke", seconds] => {
+            fuzz_smoke::run(&root, seconds.parse().context("seconds of each target")?)
+        }
+        _ => bail!("usage: cargo xtask ci | tidy | fuzz-smoke [SECONDS]"),
+    }
+}
+
+/// The workspace's top folder, from where this package was built.
+fn root() -> Result<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).map(Path::to_owned).context("xtask lies two folders below the top")
+}

@@ -1,0 +1,43 @@
+//! Starts the tools that the chores call, loudly: the command first, then its own output.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "chores run tools and say which"
+)]
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// Runs `line`, split at blanks, in `dir` with these variables; anything but success is an error.
+pub(crate) fn run(dir: &Path, line: &str, variables: &[(&str, &str)]) -> Result<()> {
+    println!("\n$ {line}");
+    let mut words = line.split_whitespace();
+    let program = words.next().context("an empty command")?;
+    let status = Command::new(program)
+        .args(words)
+        .envs(variables.iter().copied())
+        .current_dir(dir)
+        .status()
+        .with_context(|| format!("cannot start {program}"))?;
+    ensure!(status.success(), "failed: {line} ({status})");
+    Ok(())
+}
+
+/// Whether `line` runs and succeeds, quietly.
+pub(crate) fn works(dir: &Path, line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|program| {
+        Command::new(program)
+            .args(words)
+            .current_dir(dir)
+            .output()
+            .is_ok_and(|output| output.status.success())
+    })
+}
+
+/// Says where a chore stands.
+pub(crate) fn say(text: &str) {
+    println!("{text}");
+}

@@ -1,0 +1,41 @@
+//! What a test needs from the machine: said when it is missing, and fatal where nothing may skip.
+
+use std::fmt;
+
+/// Under this variable no test may skip.
+const NO_SKIP: &str = "AGENT_WORKSPACE_TESTS_NO_SKIP";
+
+/// What the machine lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing(pub String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Turns a probe's answer into "go on" or "skip", saying what was missing.
+///
+/// ```
+/// if testkit::require::<()>("true", Ok(())).is_none() {
+///     return;
+/// }
+/// ```
+///
+/// # Panics
+///
+/// If the thing is missing and `AGENT_WORKSPACE_TESTS_NO_SKIP` is set: there a skip is a failure.
+#[expect(clippy::print_stderr, reason = "a skipped test must say what was missing")]
+pub fn require<T>(test: &str, probe: Result<T, Missing>) -> Option<T> {
+    match probe {
+        Ok(value) => Some(value),
+        Err(missing) if std::env::var_os(NO_SKIP).is_some() => {
+            panic!("{test}: {missing}, and {NO_SKIP} forbids to skip")
+        }
+        Err(missing) => {
+            eprintln!("SKIPPED {test}: {missing}");
+            None
+        }
+    }
+}
