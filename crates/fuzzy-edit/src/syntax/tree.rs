@@ -1,0 +1,82 @@
+//! How many faults tree-sitter sees: a count to compare with an earlier one, never a verdict.
+
+use super::Language;
+
+/// Counts ERROR and MISSING nodes; nothing where the grammar cannot be trusted with the text.
+#[cfg(any(feature = "toml", feature = "yaml"))]
+pub(super) fn faults(language: Language, text: &str) -> Option<usize> {
+    /// Bytes up to which a tree is built.
+    const MAX_BYTES: usize = 2 << 20;
+    if text.len() > MAX_BYTES {
+        return None;
+    }
+    let grammar: tree_sitter::Language = match language {
+        #[cfg(feature = "toml")]
+        Language::Toml => tree_sitter_toml::LANGUAGE.into(),
+        #[cfg(feature = "yaml")]
+        Language::Yaml if !aborts(text) => tree_sitter_yaml::LANGUAGE.into(),
+        _ => return None,
+    };
+    let mut parser = tree_sitter::Parser::new();
+    parser.set_language(&grammar).ok()?;
+    let tree = parser.parse(text, None)?;
+    let mut cursor = tree.walk();
+    let mut count = 0;
+    loop {
+        let node = cursor.node();
+        count += usize::from(node.is_error() || node.is_missing());
+        if node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Some(count);
+            }
+        }
+    }
+}
+
+#[cfg(not(any(feature = "toml", feature = "yaml")))]
+pub(super) fn faults(_language: Language, _text: &str) -> Option<usize> {
+    None
+}
+
+/// Whether the YAML grammar must not see the text: its scanner aborts the process when blocks nest beyond
+/// 253 levels, and its rows are 16 bits wide.
+///
+/// A line opens no more levels than it has marks, and none deeper than its indentation leaves room for
+/// below the lines above it; so marks and indentation together bound the nesting.
+#[cfg(feature = "yaml")]
+fn aborts(text: &str) -> bool {
+    const MAX_LINES: usize = 32_000;
+    const MAX_LEVELS: usize = 100;
+    let levels = |line: &str| {
+        let bytes = line.as_bytes();
+        let blanks = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let marks = bytes
+            .iter()
+            .enumerate()
+            .filter(|(at, byte)| {
+                matches!(byte, b'-' | b'?' | b':')
+                    && bytes.get(at + 1).is_none_or(|next| !next.is_ascii_graphic())
+            })
+            .count();
+        blanks + marks
+    };
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() > MAX_LINES
+        || text.split(['\n', '\r']).any(|line| levels(line) >= MAX_LEVELS)
+}
+
+#[cfg(all(test, feature = "yaml"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_yaml_grammar_never_sees_what_it_cannot_bear() {
+        for mark in ["- ", "? ", ": ", ": - ", "? - : "] {
+            assert_eq!(faults(Language::Yaml, &format!("{}a\n", mark.repeat(300))), None);
+        }
+        assert_eq!(faults(Language::Yaml, &"a: 1\n".repeat(40_000)), None);
+        assert_eq!(faults(Language::Yaml, "a:\n  - b\n"), Some(0));
+    }
+}
