@@ -1,0 +1,68 @@
+//! Measures what confinement costs on this machine: medians of `sh -c true`, with and without.
+//!
+//! `cargo run --release --example cost`
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
+
+use proc_runner::{Cancel, Command, Discard, Limits, run};
+use proc_sandbox::{Policy, Sandbox, Target};
+
+const RUNS: usize = 200;
+
+type Failure = Box<dyn std::error::Error>;
+
+#[expect(clippy::disallowed_methods, reason = "the workspace is opened once, by whoever names it")]
+fn main() -> Result<(), Failure> {
+    proc_sandbox::helper::dispatch();
+
+    let workspace = File::open(".")?;
+    let ready = Instant::now();
+    let sandbox = Sandbox::new(Policy::new(workspace.try_clone()?.into()))?;
+    let ready = ready.elapsed();
+    let probe = Instant::now();
+    let report = sandbox.probe();
+    let probe = probe.elapsed();
+
+    // Taken by turns, so that what else the machine does falls on both.
+    let (mut plain, mut confined) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        plain.push(time(|| {
+            finish(Command::new("/bin/sh").args(["-c", "true"]).cwd(workspace.try_clone()?.into()))
+        })?);
+        confined.push(time(|| {
+            let target = Target::new("/bin/sh", workspace.try_clone()?.into());
+            let confined = sandbox.confine(target.args(["-c", "true"]))?;
+            finish(Command::new(confined.program).args(confined.args).stdin(confined.stdin))?;
+            confined.status.enforced()?;
+            Ok(())
+        })?);
+    }
+    let (plain, confined) = (median(plain), median(confined));
+    let ratio = confined.as_secs_f64() / plain.as_secs_f64();
+    let mut out = io::stdout();
+    writeln!(out, "sandbox made in {ready:?}, probed in {probe:?}: {}", report.rung)?;
+    writeln!(
+        out,
+        "sh -c true, median of {RUNS}: plain {plain:?}, confined {confined:?}, {ratio:.2} times"
+    )?;
+    Ok(())
+}
+
+fn finish(command: Command) -> Result<(), Failure> {
+    let limits = Limits::new(Duration::from_secs(10));
+    run(command, &limits, &Cancel::new()?, &mut Discard)?;
+    Ok(())
+}
+
+fn time(body: impl FnOnce() -> Result<(), Failure>) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    body()?;
+    Ok(start.elapsed())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,152 @@
+//! A command that was made into a confined one, ready for whoever starts processes.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::wire::{self, Report};
+use crate::{Enforced, Error, Rung};
+
+/// A command as it would be run without a sandbox.
+#[derive(Debug)]
+pub struct Target {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: OwnedFd,
+    pub(crate) stdin: Option<OwnedFd>,
+}
+
+impl Target {
+    /// Names the program by an absolute path and its working directory by an open descriptor.
+    ///
+    /// # Security
+    ///
+    /// The path is opened by the confined process, so it can be only what the policy lets commands execute. The
+    /// directory is entered before the restriction; it must lie where commands may read.
+    pub fn new(program: impl Into<PathBuf>, cwd: OwnedFd) -> Self {
+        Self { program: program.into(), args: Vec::new(), env: Vec::new(), cwd, stdin: None }
+    }
+
+    /// Appends arguments.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Appends variables to an environment that is otherwise empty.
+    ///
+    /// # Security
+    ///
+    /// Confinement hides nothing that is passed here: see [`environment`](crate::environment) for names that
+    /// carry no secrets.
+    #[must_use]
+    pub fn envs<N: AsRef<OsStr>, V: AsRef<OsStr>>(
+        mut self,
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let owned = |text: &OsStr| text.to_owned();
+        self.env.extend(
+            pairs.into_iter().map(|(name, value)| (owned(name.as_ref()), owned(value.as_ref()))),
+        );
+        self
+    }
+
+    /// Gives the command `input` as standard input, else it reads end of file.
+    #[must_use]
+    pub fn stdin(mut self, input: OwnedFd) -> Self {
+        self.stdin = Some(input);
+        self
+    }
+
+    /// The variables as `NAME=value`, or why the target cannot be passed on.
+    pub(crate) fn checked_env(&self) -> Result<Vec<OsString>, Error> {
+        let invalid = |reason| Error::InvalidTarget { program: self.program.clone(), reason };
+        let texts = self.args.iter().chain(self.env.iter().map(|(_, value)| value));
+        let has = |text: &OsStr, byte: u8| text.as_bytes().contains(&byte);
+        if !self.program.is_absolute() {
+            return Err(invalid("the program must be named by an absolute path"));
+        }
+        if has(self.program.as_os_str(), 0) || texts.into_iter().any(|text| has(text, 0)) {
+            return Err(invalid("a NUL byte cannot be passed to a program"));
+        }
+        if self.env.iter().any(|(name, _)| name.is_empty() || has(name, 0) || has(name, b'=')) {
+            return Err(invalid(
+                "the name of an environment variable is empty or has a NUL byte or '=' in it",
+            ));
+        }
+        let join = |(name, value): &(OsString, OsString)| {
+            let mut joined = name.clone();
+            joined.push("=");
+            joined.push(value);
+            joined
+        };
+        Ok(self.env.iter().map(join).collect())
+    }
+}
+
+/// A program to start in the place of the target: the helper, which confines itself and becomes the target.
+///
+/// Start it with exactly these parts, as the leader of a process group of its own, in any directory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Confined {
+    /// The helper, by a descriptor that the [`Sandbox`](crate::Sandbox) holds: valid while that lives.
+    pub program: PathBuf,
+    /// The helper's arguments.
+    pub args: Vec<OsString>,
+    /// The helper's standard input, through which it learns what to do. The caller must not keep a copy.
+    pub stdin: OwnedFd,
+    /// From which the caller learns what was enforced.
+    pub status: Status,
+}
+
+/// The caller's end of the helper's reports.
+#[derive(Debug)]
+pub struct Status {
+    pub(crate) socket: OwnedFd,
+    pub(crate) program: PathBuf,
+    pub(crate) rung: Rung,
+}
+
+impl Status {
+    /// Reads what was enforced. To be called when the process has ended; it does not block.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Helper`]: a step failed, and the command was not run.
+    /// - [`Error::Execute`]: the command was confined and could not be executed.
+    /// - [`Error::Silent`]: the process ended before it was confined; after a time-out or a cancellation of a
+    ///   few milliseconds that is nothing unusual.
+    /// - [`Error::System`]: the report could not be read.
+    pub fn enforced(&self) -> Result<Enforced, Error> {
+        let (enforced, _) = self.reports()?;
+        Ok(enforced)
+    }
+
+    pub(crate) fn reports(&self) -> Result<(Enforced, Vec<crate::attempt::Attempt>), Error> {
+        let mut done = None;
+        loop {
+            let report = wire::next_report(self.socket.as_fd());
+            match report.map_err(Error::system("read the helper's report"))? {
+                Some(Report::Done { steps, attempts }) => {
+                    done = Some((Enforced { rung: self.rung, steps }, attempts));
+                }
+                Some(Report::Failed { step, errno }) => {
+                    return Err(Error::Helper { step, source: from_number(errno) });
+                }
+                Some(Report::NotExecuted { errno }) => {
+                    let program = Path::to_owned(&self.program);
+                    return Err(Error::Execute { program, source: from_number(errno) });
+                }
+                None => return done.ok_or(Error::Silent),
+            }
+        }
+    }
+}
+
+fn from_number(errno: i32) -> std::io::Error {
+    std::io::Error::from_raw_os_error(errno)
+}

@@ -1,0 +1,80 @@
+//! The steps from a process of ours to a confined command, as data.
+//!
+//! A plan is a list of steps, which the caller makes from a policy and the helper takes one after the other.
+//! A further rung is further steps; neither the way they travel nor the helper's loop changes.
+
+pub(crate) mod landlock;
+pub(crate) mod privileges;
+pub(crate) mod process;
+pub(crate) mod rlimits;
+pub(crate) mod seccomp;
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::wire::Handles;
+use rlimits::Limit;
+use seccomp::Program;
+
+/// One thing the helper does to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Step {
+    ResetSignals,
+    LeaveTerminal,
+    UsualMask,
+    CloseDescriptors,
+    FirstToGo,
+    EnterDirectory,
+    Limits(Vec<Limit>),
+    EmptyBoundingSet,
+    BecomeOwner { user: u32, group: u32 },
+    NoNewPrivileges,
+    DropCapabilities,
+    Landlock,
+    Seccomp(Vec<Program>),
+}
+
+impl Step {
+    /// Takes the step, for good: none of them can be taken back.
+    pub(crate) fn apply(&self, handles: &Handles) -> io::Result<()> {
+        match self {
+            Self::ResetSignals => process::reset_signals(),
+            Self::LeaveTerminal => process::leave_terminal(),
+            Self::UsualMask => {
+                process::usual_mask();
+                Ok(())
+            }
+            Self::CloseDescriptors => process::close_descriptors(),
+            Self::FirstToGo => process::first_to_go(),
+            Self::EnterDirectory => Ok(rustix::process::fchdir(handles.directory()?)?),
+            Self::Limits(limits) => rlimits::apply(limits),
+            Self::EmptyBoundingSet => privileges::empty_bounding_set(),
+            Self::BecomeOwner { user, group } => privileges::become_owner(*user, *group),
+            Self::NoNewPrivileges => privileges::no_new_privileges(),
+            Self::DropCapabilities => privileges::drop_capabilities(),
+            Self::Landlock => landlock::apply(handles.ruleset()?),
+            Self::Seccomp(programs) => seccomp::apply(programs),
+        }
+    }
+
+    /// What it does, as the second half of "the sandbox could not …".
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::ResetSignals => "reset signals",
+            Self::LeaveTerminal => "leave the terminal",
+            Self::UsualMask => "set the file mode mask",
+            Self::CloseDescriptors => "close descriptors",
+            Self::FirstToGo => "prefer commands when memory runs out",
+            Self::EnterDirectory => "enter the working directory",
+            Self::Limits(_) => "limit resources",
+            Self::EmptyBoundingSet => "empty the bounding set",
+            Self::BecomeOwner { .. } => "become the owner of the workspace",
+            Self::NoNewPrivileges => "forbid new privileges",
+            Self::DropCapabilities => "drop capabilities",
+            Self::Landlock => "restrict files by Landlock",
+            Self::Seccomp(_) => "refuse system calls by seccomp",
+        }
+    }
+}

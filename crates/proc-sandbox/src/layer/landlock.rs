@@ -1,0 +1,87 @@
+//! Which files commands may open, and whom they may signal: Landlock.
+//!
+//! The ruleset is made once for a sandbox, in the caller, from descriptors; the helper only restricts itself by
+//! it. So a command costs no look at paths, and a place swapped for another later is not granted.
+//!
+//! What Landlock does not know: `chmod(2)`, `chown(2)`, timestamps, extended attributes and the existence of
+//! files outside stay as the user's rights allow. It can grant and not take away: a credential below a granted
+//! place is readable, which is why [`places`](crate::places) names subfolders.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
+};
+
+use crate::Net;
+use crate::places::{Grant, Place};
+
+/// The oldest version this crate relies on: before it, files outside could be truncated.
+pub(crate) const OLDEST: i64 = 3;
+/// The version that knows signals and abstract Unix sockets.
+pub(crate) const WITH_SCOPES: i64 = 6;
+
+/// What the kernel offers: its version, or why there is none with the remedy.
+pub(crate) fn available() -> Result<i64, (String, &'static str)> {
+    match crate::sys::landlock_abi() {
+        Ok(version) if version >= OLDEST => Ok(version),
+        Ok(version) => Err((
+            format!("Landlock version {version} cannot keep files outside from being truncated"),
+            "run a kernel of version 6.2 or newer",
+        )),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Err((
+            format!("Landlock is turned off: {error}"),
+            "add landlock to the kernel's lsm= list",
+        )),
+        Err(error) => Err((
+            format!("no Landlock: {error}"),
+            "run a kernel of version 6.2 or newer built with CONFIG_SECURITY_LANDLOCK, and a container profile that \
+             allows its system calls",
+        )),
+    }
+}
+
+/// Makes the ruleset that grants `places` and nothing else.
+pub(crate) fn ruleset(places: &[Place], net: Net) -> io::Result<OwnedFd> {
+    let ruleset = build(places, net).map_err(io::Error::other)?;
+    // Without a descriptor nothing would be restricted; a kernel that cannot do so was refused above.
+    Option::<OwnedFd>::from(ruleset).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+fn build(places: &[Place], net: Net) -> Result<RulesetCreated, RulesetError> {
+    // Version 5 is the last with a right to files that this crate grants or withholds knowingly.
+    let abi = ABI::V5;
+    let mut attributes = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V3))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(abi))?
+        .scope(Scope::from_all(ABI::V6))?;
+    if net == Net::Off {
+        attributes = attributes.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let mut ruleset = attributes.create()?;
+    for place in places {
+        let rights = rights(place.grant, abi);
+        let rights = if place.is_directory { rights } else { rights & AccessFs::from_file(abi) };
+        ruleset = ruleset.add_rule(PathBeneath::new(place.handle.as_fd(), rights))?;
+    }
+    Ok(ruleset)
+}
+
+fn rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
+    let read = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
+    match grant {
+        Grant::Read => read,
+        // Device nodes are worth nothing without a capability commands do not have.
+        Grant::Write => AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
+        Grant::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
+    }
+}
+
+/// Restricts the calling thread and what it starts.
+pub(crate) fn apply(ruleset: BorrowedFd<'_>) -> io::Result<()> {
+    crate::sys::landlock_restrict_self(ruleset)
+}

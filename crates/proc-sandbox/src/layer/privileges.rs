@@ -1,0 +1,60 @@
+//! Rights a command does not take along: capabilities, setuid programs, root's name where it can be helped.
+
+use std::io;
+
+use rustix::fs::{Gid, Uid};
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// Capabilities are numbered below this; the kernel's masks have as many bits.
+const LAST_CAPABILITY: u32 = 63;
+
+/// Empties the bounding set, out of which a program could gain capabilities when it is executed.
+///
+/// It takes a capability to give up capabilities: an ordinary user keeps the set, which is worth nothing under
+/// no-new-privileges.
+pub(crate) fn empty_bounding_set() -> io::Result<()> {
+    for number in 0..=LAST_CAPABILITY {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => {}
+            Ok(true) => match rustix::thread::remove_capability_from_bounding_set(capability) {
+                Ok(()) => {}
+                Err(Errno::PERM) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            },
+            // The kernel does not know so many.
+            Err(Errno::INVAL) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Clears every set of the calling thread.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    match rustix::thread::clear_ambient_capability_set() {
+        // Kernels before 4.3 have no ambient set.
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Becomes the owner of the workspace, for good.
+///
+/// The calling process has one thread, so the ids of the thread are those of the process.
+pub(crate) fn become_owner(user: u32, group: u32) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(group, group, group)?;
+    rustix::thread::set_thread_res_uid(user, user, user)?;
+    Ok(())
+}
+
+/// Makes setuid programs and file capabilities worthless, for good.
+pub(crate) fn no_new_privileges() -> io::Result<()> {
+    Ok(rustix::thread::set_no_new_privs(true)?)
+}

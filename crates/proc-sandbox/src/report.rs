@@ -1,0 +1,125 @@
+//! What was enforced, layer by layer, as the helper found it by trying.
+
+use serde::{Deserialize, Serialize};
+
+/// How much stands between a command and the machine, from nothing to everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Rung {
+    /// Nothing that could be called a sandbox.
+    None,
+    /// Landlock, seccomp, no new privileges, no capabilities, limits: without namespaces.
+    Landlock,
+    /// Namespaces with the outer `/proc`. Not built into this version.
+    NativeNoproc,
+    /// Namespaces with a view of its own. Not built into this version.
+    NativeFull,
+}
+
+impl std::fmt::Display for Rung {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Landlock => "landlock",
+            Self::NativeNoproc => "native-noproc",
+            Self::NativeFull => "native-full",
+        })
+    }
+}
+
+impl std::str::FromStr for Rung {
+    type Err = UnknownRung;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRung> {
+        [Self::None, Self::Landlock, Self::NativeNoproc, Self::NativeFull]
+            .into_iter()
+            .find(|rung| rung.to_string() == name)
+            .ok_or_else(|| UnknownRung(name.to_owned()))
+    }
+}
+
+/// A name that is no rung.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown rung {0:?}; known are none, landlock, native-noproc and native-full")]
+pub struct UnknownRung(pub String);
+
+/// Whether a layer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It was put on, and an attempt against it was refused.
+    Active,
+    /// It cannot be had here, or not in this version.
+    Unavailable,
+    /// The policy turned it off.
+    Off,
+}
+
+/// One thing that is or is not kept from commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Layer {
+    /// Its name, one of those [`Report`] lists.
+    pub name: String,
+    /// Whether it holds.
+    pub state: State,
+    /// How that was found out, or what is missing.
+    pub detail: String,
+    /// What the operator can do about a missing one.
+    pub remedy: Option<String>,
+}
+
+/// What a probe found.
+///
+/// The layers, in order: `fs_readonly_outside`, `fs_hidden_outside`, `fs_metadata_outside`, `net_off`,
+/// `unix_socket_isolation`, `signal_isolation`, `ptrace_isolation`, `pid_containment`, `namespaces`, `pidns`,
+/// `syscalls`, `no_new_privs`, `capabilities`, `identity`, `memory_limit`, `pids_limit`, `file_limits`,
+/// `tmp_quota`, `protected_paths`, `execute`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The rung all of whose parts hold.
+    pub rung: Rung,
+    /// Every layer this crate knows, present or not.
+    pub layers: Vec<Layer>,
+}
+
+impl Report {
+    /// The layer of that name.
+    pub fn layer(&self, name: &str) -> Option<&Layer> {
+        self.layers.iter().find(|layer| layer.name == name)
+    }
+
+    /// Whether the layer of that name holds.
+    pub fn is_active(&self, name: &str) -> bool {
+        self.layer(name).is_some_and(|layer| layer.state == State::Active)
+    }
+}
+
+/// What the helper did before it became the command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Enforced {
+    /// The rung the steps amount to.
+    pub rung: Rung,
+    /// The steps, in order.
+    pub steps: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rung;
+
+    #[test]
+    fn rungs_are_ordered_and_their_names_are_read_back() {
+        let rungs = [Rung::None, Rung::Landlock, Rung::NativeNoproc, Rung::NativeFull];
+        assert!(rungs.is_sorted());
+        for rung in rungs {
+            assert_eq!(rung.to_string().parse(), Ok(rung));
+            let json = serde_json::to_value(rung).unwrap();
+            assert_eq!(json, rung.to_string());
+        }
+        assert!("Landlock".parse::<Rung>().is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! Limits of one process.
+
+use proc_sandbox::ResourceLimits;
+
+use crate::host::with_python;
+use crate::{Place, check_attack};
+
+#[test]
+fn memory_of_one_process_is_limited() {
+    let home = std::env::var_os("HOME").unwrap();
+    let mut limits = ResourceLimits::default();
+    limits.memory = Some(64 << 20);
+    let place = Place::with("", |policy| policy.home(home).limits(limits));
+    // Never touched, so it costs nothing where it succeeds.
+    check_attack(&place, "python3 -c 'x=bytearray(256<<20); print(\"HAD\")'", "HAD");
+    assert!(place.confined("python3 -c 'x=bytearray(256<<20)'").failed().contains("MemoryError"));
+}
+
+#[test]
+fn a_file_is_limited() {
+    let attack = "python3 -c \"f=open('big','wb',0); f.seek(1<<41); f.write(b'x'); print('WROTE')\"; rm -f big";
+    check_attack(&with_python(), attack, "WROTE");
+}
+
+#[test]
+fn limits_cannot_be_raised_again() {
+    let place = Place::new("");
+    let text = place.confined("ulimit -n; ulimit -Hn; ulimit -c; ulimit -Hd").succeeded();
+    assert_eq!(text, "1024\n1024\n0\n2097152\n");
+    check_attack(&place, "ulimit -n 2000 && ulimit -n", "2000");
+}

@@ -1,0 +1,132 @@
+//! Behaviour of `proc-sandbox`, on real processes under the real kernel.
+//!
+//! Every attack is run twice: without the sandbox, where it must succeed, and in it, where it must not. So no
+//! test can pass because its attack was broken.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at what it did not expect, and looks at the machine itself"
+)]
+
+mod cases;
+mod files;
+mod forced;
+mod helper;
+mod host;
+mod identity;
+mod limits;
+mod network;
+mod processes;
+mod report;
+mod tools;
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use proc_runner::{Cancel, Command, Discard, End, Limits, Outcome, run};
+use proc_sandbox::{Helper, Policy, Sandbox, Target};
+use testkit::Fixture;
+
+/// A workspace and its sandbox.
+struct Place {
+    fixture: Fixture,
+    sandbox: Sandbox,
+}
+
+impl Place {
+    /// The strictest policy over a workspace made from `files`.
+    fn new(files: &str) -> Self {
+        Self::with(files, |policy| policy)
+    }
+
+    fn with(files: &str, change: impl FnOnce(Policy) -> Policy) -> Self {
+        let fixture = Fixture::new(files);
+        let policy = policy(&fixture.root());
+        let sandbox = Sandbox::new(change(policy)).unwrap();
+        Self { fixture, sandbox }
+    }
+
+    /// What a shell command prints in the sandbox, and how it ends.
+    fn confined(&self, script: &str) -> Ran {
+        self.confined_within(script, Duration::from_secs(30))
+    }
+
+    fn confined_within(&self, script: &str, timeout: Duration) -> Ran {
+        let target = Target::new("/bin/bash", directory(&self.fixture.root()))
+            .args(["-c", script])
+            .envs(environment())
+            .envs(self.sandbox.environment());
+        let confined = self.sandbox.confine(target).unwrap();
+        let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+        let ran = start(command, timeout);
+        // It says what was enforced, or the test is about something else than it thinks.
+        confined.status.enforced().unwrap();
+        ran
+    }
+
+    /// The same command without the sandbox.
+    fn open(&self, script: &str) -> Ran {
+        self.open_within(script, Duration::from_secs(30))
+    }
+
+    fn open_within(&self, script: &str, timeout: Duration) -> Ran {
+        let command = Command::new("/bin/bash")
+            .args(["-c", script])
+            .envs(environment())
+            .cwd(directory(&self.fixture.root()));
+        start(command, timeout)
+    }
+}
+
+/// Variables every test command gets.
+fn environment() -> [(&'static str, String); 1] {
+    [("PATH", std::env::var("PATH").unwrap())]
+}
+
+fn policy(workspace: &Path) -> Policy {
+    let helper = Helper::Program(env!("CARGO_BIN_EXE_proc-sandbox-helper").into());
+    Policy::new(directory(workspace)).helper(helper)
+}
+
+fn directory(path: &Path) -> OwnedFd {
+    File::open(path).unwrap().into()
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+struct Ran {
+    text: String,
+    outcome: Outcome,
+}
+
+fn start(command: Command, timeout: Duration) -> Ran {
+    let limits = Limits::new(timeout).grace(Duration::from_millis(200));
+    let outcome = run(command, &limits, &Cancel::new().unwrap(), &mut Discard).unwrap();
+    let text = [outcome.captured.head.clone(), outcome.captured.tail.clone()].concat();
+    Ran { text: String::from_utf8_lossy(&text).into_owned(), outcome }
+}
+
+impl Ran {
+    /// The output of a command that must have succeeded.
+    fn succeeded(self) -> String {
+        assert_eq!(self.outcome.end, End::Exited(0), "{}", self.text);
+        self.text
+    }
+
+    /// The output of a command that must have failed by itself.
+    fn failed(self) -> String {
+        let by_itself = matches!(self.outcome.end, End::Exited(code) if code != 0);
+        assert!(by_itself, "{:?}: {}", self.outcome.end, self.text);
+        self.text
+    }
+}
+
+/// Checks that `attack` prints `proof` outside of the sandbox, and not in it.
+fn check_attack(place: &Place, attack: &str, proof: &str) {
+    let open = place.open(attack);
+    assert!(open.text.contains(proof), "the attack does not work at all: {open:?}");
+    let confined = place.confined(attack);
+    assert!(!confined.text.contains(proof), "{confined:?}");
+}
