@@ -1,0 +1,424 @@
+//! The pipeline: rows from bytes, a fate for every row, text from fates.
+//!
+//! The order of the stages and the conditions under which each may run stand here and nowhere else.
+
+use std::ops::Range;
+
+use crate::marker;
+use crate::meta::{Meta, Policy};
+use crate::page::Page;
+use crate::receipt::{Compacted, Omission, OmissionKind, Stage, StageSaving, Stats};
+use crate::row::{Fate, Kind, Row};
+use crate::salience;
+use crate::shape::Census;
+use crate::stage::window::Traits;
+use crate::stage::{decode, diagnostics, fold, long_line, names, records, screen, window};
+use crate::tokens::{estimate_tokens, line_tokens};
+
+/// Outputs below this many tokens are cleaned and left alone.
+const SMALL: u64 = 300;
+/// A saving below this many tokens is not taken.
+const LEAST_WIN: u64 = 16;
+
+/// Compacts the output of a command.
+///
+/// `output` is stdout and stderr as they arrived, any bytes. The answer depends on the arguments alone.
+///
+/// # Security
+///
+/// `meta.command` is only compared with known names. The output is untrusted and may be hostile: time is linear in its length, memory
+/// a small multiple of it; [`Stream`](crate::Stream) bounds that.
+///
+/// ```
+/// use token_filter::{Meta, Policy, compact};
+///
+/// let raw = b"copied 10%\rcopied 99%\n\x1b[31merror\x1b[0m: disk full\n";
+/// let answer = compact(&Meta::new("./backup", Some(1)), raw, &Policy::default());
+/// assert_eq!(answer.text, "copied 99%\nerror: disk full\n");
+/// assert!(!answer.truncated);
+/// ```
+pub fn compact(meta: &Meta<'_>, output: &[u8], policy: &Policy) -> Compacted {
+    let binary = decode::is_binary(output);
+    let rows = screen::rows(output, 0, binary);
+    let source = Source {
+        bytes: output.len() as u64,
+        lines: rows.last().map_or(0, |row| row.raw.end),
+        tokens: None,
+        ends_in_newline: output.ends_with(b"\n"),
+        nature: binary.then(|| decode::nature(output)),
+    };
+    let raw_text = || String::from_utf8_lossy(output).into_owned();
+    from_rows(meta, rows, &source, policy, raw_text)
+}
+
+/// What is known of the raw output beside its rows.
+pub(crate) struct Source {
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    /// Estimated tokens, where the raw text is no longer there to count.
+    pub(crate) tokens: Option<u64>,
+    pub(crate) ends_in_newline: bool,
+    /// The format, if the output is no text.
+    pub(crate) nature: Option<&'static str>,
+}
+
+/// Compacts rows; `raw_text` is asked for where the raw output is the best answer.
+pub(crate) fn from_rows(
+    meta: &Meta<'_>,
+    rows: Vec<Row<'_>>,
+    source: &Source,
+    policy: &Policy,
+    raw_text: impl Fn() -> String,
+) -> Compacted {
+    let raw_tokens = source.tokens.unwrap_or_else(|| estimate_tokens(&raw_text()));
+    let mut work = Work::new(rows, source, policy, raw_tokens);
+    if work.is_settled() {
+        return work.finish(&raw_text);
+    }
+    let over = work.tokens > policy.budget();
+    if over || !meta.failed() {
+        work.cut_long_lines(over);
+        work.fold();
+    }
+    work.fit();
+    work.finish(&raw_text)
+}
+
+/// An output on its way through the stages.
+struct Work<'a, 'p> {
+    rows: Vec<Row<'a>>,
+    traits: Vec<Traits>,
+    fates: Vec<Fate>,
+    rewrites: Vec<records::Rewrite>,
+    /// Whether rows left out by the budget are named.
+    names: bool,
+    source: &'p Source,
+    policy: &'p Policy,
+    /// Price of a typical marker of this output.
+    marker: u64,
+    /// Estimated tokens of the cleaned text.
+    cleaned: u64,
+    /// Estimated tokens of what is shown now.
+    tokens: u64,
+    stats: Stats,
+}
+
+impl<'a, 'p> Work<'a, 'p> {
+    fn new(rows: Vec<Row<'a>>, source: &'p Source, policy: &'p Policy, raw_tokens: u64) -> Self {
+        let mut sample = String::new();
+        let lines = source.lines.max(10);
+        marker::gap(&(lines / 3..lines), OmissionKind::Similar, &policy.recovery, &mut sample);
+        let fates = rows.iter().map(fate).collect();
+        let traits = survey(&rows);
+        let mut work = Self {
+            rows,
+            traits,
+            fates,
+            rewrites: Vec::new(),
+            names: false,
+            source,
+            policy,
+            marker: line_tokens(&sample) + 2,
+            cleaned: raw_tokens,
+            tokens: raw_tokens,
+            stats: Stats {
+                raw_bytes: source.bytes,
+                raw_lines: source.lines,
+                raw_tokens,
+                ..Stats::default()
+            },
+        };
+        let (stage, after) = match source.nature {
+            Some(_) => (Stage::Decode, work.price()),
+            None => (Stage::Screen, work.price_plain()),
+        };
+        work.cleaned = after;
+        work.account_as(stage, raw_tokens, after);
+        work
+    }
+
+    /// Whether the cleaned text is the answer.
+    fn is_settled(&self) -> bool {
+        let whole = self.source.nature.is_none() && !self.has_holes();
+        let done = self.tokens <= self.policy.budget() && self.traits.iter().any(|it| it.marker);
+        whole && (self.tokens < SMALL || done)
+    }
+
+    fn has_holes(&self) -> bool {
+        self.rows.iter().any(|row| row.kind == Kind::Hole)
+    }
+
+    /// Notes what `stage` did to the tokens shown.
+    fn account(&mut self, stage: Stage) {
+        let after = self.price();
+        if after != self.tokens {
+            self.stats.stages.push(StageSaving {
+                stage,
+                tokens_before: self.tokens,
+                tokens_after: after,
+            });
+        }
+        self.tokens = after;
+    }
+
+    /// Estimated tokens of what is shown, markers included.
+    fn price(&self) -> u64 {
+        let mut total = 0;
+        let mut gap = false;
+        for (it, &fate) in self.traits.iter().zip(&self.fates) {
+            total += if fate.is_shown() { it.tokens } else { 0 };
+            let hidden = !fate.is_shown() && fate != Fate::Trimmed;
+            total += if hidden && !gap { self.marker } else { 0 };
+            gap = hidden;
+        }
+        total
+    }
+
+    fn cut_long_lines(&mut self, over: bool) {
+        let recovery = &self.policy.recovery;
+        let mut any = long_line::cut_blobs(&mut self.rows, recovery);
+        if over {
+            any |= long_line::cut_wide(&mut self.rows, self.policy.budget(), recovery);
+        }
+        if any {
+            self.traits = survey(&self.rows);
+            self.account(Stage::LongLine);
+        }
+    }
+
+    fn fold(&mut self) {
+        diagnostics::trim(&self.rows, &mut self.fates);
+        fold::fold(&self.rows, &self.traits, self.marker, &mut self.fates);
+        self.account(Stage::Fold);
+    }
+
+    /// Rewrites records and, if that is not enough, drops rows until the text is within the budget.
+    fn fit(&mut self) {
+        let budget = self.policy.budget();
+        let before = self.tokens;
+        self.rewrites = self.rewrite();
+        let rewritten = estimate_tokens(&self.render().text);
+        if rewritten <= budget {
+            self.account_as(Stage::Records, before, rewritten);
+            return;
+        }
+        // What rewriting will save again is spent on more rows; if it saves less there, on fewer.
+        let mut target = budget * before.clamp(rewritten, rewritten * 4) / rewritten.max(1);
+        // Rows that have names are named where they are left out, if that leaves room for whole ones.
+        let names = names::price(&self.rows, &self.fates).filter(|names| names * 4 <= budget * 3);
+        if let Some(names) = names {
+            self.names = true;
+            target = budget.saturating_sub(names);
+        }
+        let plan = window::Plan::new(&self.traits, &self.fates, self.marker);
+        let fates = self.fates.clone();
+        for _ in 0..12 {
+            self.fates.clone_from(&fates);
+            plan.choose(target, &mut self.fates);
+            self.rewrites = if target > budget { self.rewrite() } else { Vec::new() };
+            let tokens = estimate_tokens(&self.render().text);
+            if tokens <= budget {
+                break;
+            }
+            target = (target * budget / tokens.max(1) * 95 / 100).max(target / 2);
+        }
+        if estimate_tokens(&self.render().text) > budget {
+            // Rows so wide that not one of them fits.
+            self.rewrites.clear();
+            self.names = false;
+            for fate in self.fates.iter_mut().filter(|fate| fate.is_shown()) {
+                *fate = Fate::Dropped;
+            }
+        }
+        let after = estimate_tokens(&self.render().text);
+        self.account_as(Stage::Window, before, after);
+    }
+
+    fn account_as(&mut self, stage: Stage, before: u64, after: u64) {
+        if after != before {
+            self.stats.stages.push(StageSaving {
+                stage,
+                tokens_before: before,
+                tokens_after: after,
+            });
+        }
+        self.tokens = after;
+    }
+
+    fn rewrite(&self) -> Vec<records::Rewrite> {
+        let mut found = Vec::new();
+        let mut start = 0;
+        while start < self.fates.len() {
+            let shown = |fate: &&Fate| **fate == Fate::Shown;
+            let end = start + self.fates.iter().skip(start).take_while(shown).count();
+            if end > start {
+                found.extend(records::rewrite(&self.rows, &self.traits, start..end));
+            }
+            start = end + 1;
+        }
+        found
+    }
+
+    fn render(&self) -> Rendered {
+        let mut page = Page::new(self.policy);
+        if let Some(nature) = self.source.nature {
+            marker::binary(self.source.bytes, nature, &mut page.text);
+            page.text.push('\n');
+        }
+        let mut rewrites = self.rewrites.iter().peekable();
+        let mut skip = 0;
+        for (index, (row, &fate)) in self.rows.iter().zip(&self.fates).enumerate() {
+            if index < skip {
+                continue;
+            }
+            match fate {
+                Fate::Shown => {
+                    page.close();
+                    if row.cut {
+                        page.omitted.push(Omission {
+                            raw_lines: row.raw.clone(),
+                            kind: OmissionKind::Cut,
+                            stage: Stage::LongLine,
+                        });
+                    }
+                    match rewrites.next_if(|rewrite| rewrite.rows.start == index) {
+                        Some(rewrite) => {
+                            page.line(&rewrite.text);
+                            skip = rewrite.rows.end;
+                        }
+                        None => page.line(&row.text),
+                    }
+                }
+                Fate::Headline => {
+                    page.close_gap();
+                    page.line(&row.text);
+                }
+                Fate::Trimmed => page.trim(row.raw.clone()),
+                Fate::Folded => page.omit(row.raw.clone(), OmissionKind::Similar, Stage::Fold),
+                Fate::Dropped => {
+                    page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Window);
+                    page.names.extend(names::name(&row.text).filter(|_| self.names));
+                }
+                Fate::Spilled => page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Spill),
+                Fate::Binary => page.omit(row.raw.clone(), OmissionKind::Binary, Stage::Decode),
+            }
+        }
+        page.close();
+        let mut text = page.text;
+        if !self.source.ends_in_newline && text.ends_with('\n') {
+            text.pop();
+        }
+        Rendered { text, omitted: page.omitted }
+    }
+
+    fn finish(self, raw_text: &impl Fn() -> String) -> Compacted {
+        let mut rendered = self.render();
+        let mut stats = self.stats.clone();
+        let cut = self.rows.iter().any(|row| row.cut);
+        if self.source.nature.is_none() && !self.has_holes() && !cut {
+            let cleaned = self.cleaned;
+            // Near equality the estimate cannot tell who wins, and a small win is not worth a gap.
+            let margin = LEAST_WIN.max(cleaned / 50);
+            if estimate_tokens(&rendered.text) + margin > cleaned && cleaned <= self.policy.budget()
+            {
+                rendered = Rendered { text: self.plain(), omitted: Vec::new() };
+                stats.stages.retain(|saving| saving.stage == Stage::Screen);
+            }
+        }
+        stats.out_tokens = estimate_tokens(&rendered.text);
+        let worse = stats.out_tokens > stats.raw_tokens && !self.has_holes();
+        if worse || (rendered.text.is_empty() && self.source.bytes > 0) {
+            rendered = Rendered { text: least(raw_text()), omitted: Vec::new() };
+            stats.out_tokens = estimate_tokens(&rendered.text);
+            stats.stages.clear();
+        }
+        Compacted {
+            truncated: !rendered.omitted.is_empty(),
+            text: rendered.text,
+            stats,
+            omitted: rendered.omitted,
+        }
+    }
+
+    /// Estimated tokens of the cleaned text; those of the raw one if cleaning changed nothing.
+    fn price_plain(&self) -> u64 {
+        let plain: usize = self.rows.iter().map(|row| row.text.len() + 1).sum();
+        let ends = u64::from(!self.source.ends_in_newline);
+        if plain as u64 == self.source.bytes + ends && !self.has_holes() {
+            self.stats.raw_tokens
+        } else {
+            estimate_tokens(&self.plain())
+        }
+    }
+
+    /// The cleaned text, whole.
+    fn plain(&self) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            text.push_str(&row.text);
+            text.push('\n');
+        }
+        if !self.source.ends_in_newline {
+            text.pop();
+        }
+        text
+    }
+}
+
+/// The raw text, cleaned where that leaves something and makes it no longer.
+fn least(raw: String) -> String {
+    let rows = screen::rows(raw.as_bytes(), 0, false);
+    let mut cleaned: String = rows.iter().flat_map(|row| [row.text.as_ref(), "\n"]).collect();
+    if !raw.ends_with('\n') {
+        cleaned.pop();
+    }
+    let better = !cleaned.is_empty() && estimate_tokens(&cleaned) <= estimate_tokens(&raw);
+    drop(rows);
+    if better { cleaned } else { raw }
+}
+
+/// The fate a row starts with.
+fn fate(row: &Row<'_>) -> Fate {
+    match row.kind {
+        Kind::Text => Fate::Shown,
+        Kind::Binary => Fate::Binary,
+        Kind::Hole => Fate::Spilled,
+    }
+}
+
+/// Text and receipt.
+struct Rendered {
+    text: String,
+    omitted: Vec<Omission>,
+}
+
+/// Measures every row against all of them.
+fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
+    let mut census = Census::default();
+    let mut words = Vec::new();
+    let mut ranges: Vec<Range<usize>> = Vec::with_capacity(rows.len());
+    let mut traits: Vec<Traits> = Vec::with_capacity(rows.len());
+    let mut previous = "";
+    for row in rows {
+        let start = words.len();
+        let shape = census.add(&row.text, &mut words);
+        ranges.push(start..words.len());
+        // Equal neighbours are measured once.
+        let equal = traits.last().filter(|_| row.text == previous).copied();
+        traits.push(equal.unwrap_or_else(|| Traits {
+            tokens: line_tokens(&row.text),
+            severity: salience::severity(&row.text),
+            shape,
+            novelty: 0,
+            alike: 0,
+            marker: marker::is_marker(&row.text),
+            blank: row.text.trim().is_empty(),
+        }));
+        previous = &row.text;
+    }
+    for (it, range) in traits.iter_mut().zip(ranges) {
+        it.novelty = census.novelty(it.shape, words.get(range).unwrap_or_default());
+        it.alike = census.alike(it.shape);
+    }
+    traits
+}

@@ -1,0 +1,249 @@
+//! The budget: which rows are shown when not all can be.
+//!
+//! Rows are chosen by worth, not by place: the first and last, then rare rows, then alarming ones by
+//! shape, then their surroundings, then one row of each shape, then as much of the end and of the beginning as
+//! fits. Each pass may spend up to its share, so no kind crowds out the next. A marker's price is part of every choice, and a gap
+//! too small to be worth one is filled. Invariants: deterministic, `O(n log n)`, the sum stays within the budget.
+
+use crate::keyed::{KeyMap, KeySet};
+use crate::row::Fate;
+use crate::salience::Severity;
+use crate::shape::Shape;
+
+/// What is known of a row when rows compete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traits {
+    /// Price of showing it, line end included.
+    pub(crate) tokens: u64,
+    pub(crate) severity: Severity,
+    pub(crate) shape: Shape,
+    /// How unlike the other rows it is.
+    pub(crate) novelty: u32,
+    /// How many rows share its template.
+    pub(crate) alike: u32,
+    /// Whether it is, or holds, a marker.
+    pub(crate) marker: bool,
+    /// Whether it shows nothing.
+    pub(crate) blank: bool,
+}
+
+/// Rare rows without alarming words that are shown at most.
+const RARE: usize = 64;
+/// Rows at both ends that are always shown.
+const FIRST: usize = 2;
+const LAST: usize = 5;
+
+/// The orders in which rows are taken; they do not depend on the budget.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// The rows that may be shown, and those that cannot but count as neighbours. Trimmed rows are nobody's
+    /// neighbours: their blocks stand together, or go together.
+    places: Vec<usize>,
+    traits: Vec<Traits>,
+    barred: Vec<bool>,
+    marker: u64,
+    rare: Vec<usize>,
+    alarming: Vec<usize>,
+    firsts: Vec<usize>,
+}
+
+impl Plan {
+    /// Ranks the rows; `marker` is the price of a marker in tokens.
+    pub(crate) fn new(traits: &[Traits], fates: &[Fate], marker: u64) -> Self {
+        let standing = || {
+            let rows = fates.iter().zip(traits).enumerate();
+            rows.filter(|(_, (fate, _))| **fate != Fate::Trimmed)
+        };
+        let places = standing().map(|(index, _)| index).collect();
+        let barred = standing().map(|(_, (fate, _))| !fate.is_shown()).collect();
+        let traits: Vec<Traits> = standing().map(|(_, (_, it))| *it).collect();
+        let (rare, alarming) = (by_rarity(&traits), by_alarm(&traits));
+        let firsts = first_of_each_shape(&traits);
+        Self { places, traits, barred, marker, rare, alarming, firsts }
+    }
+
+    /// Lowers the shown rows of `fates` to `budget` tokens.
+    pub(crate) fn choose(&self, budget: u64, fates: &mut [Fate]) {
+        let mut choice = Choice::new(self);
+        let share = |percent: u64| budget * percent / 100;
+        let count = self.traits.len();
+        for index in (0..FIRST.min(count)).chain(count.saturating_sub(LAST)..count).rev() {
+            choice.take(index, share(12));
+        }
+        for &index in &self.rare {
+            choice.take(index, share(50));
+        }
+        for &index in &self.alarming {
+            choice.take(index, share(62));
+        }
+        surroundings(&self.traits, &mut choice, share(74));
+        for &index in &self.firsts {
+            choice.take(index, share(84));
+        }
+        choice.fill_ends(share(96));
+        choice.bridge(share(100));
+        for (&index, &kept) in self.places.iter().zip(&choice.kept) {
+            if let Some(fate) = fates.get_mut(index).filter(|fate| fate.is_shown() && !kept) {
+                *fate = Fate::Dropped;
+            }
+        }
+    }
+}
+
+/// Rare rows, the most unlike first.
+fn by_rarity(traits: &[Traits]) -> Vec<usize> {
+    let score = |it: &Traits| it.novelty + 12 * it.severity as u32;
+    let mut rare: Vec<usize> = (0..traits.len())
+        .filter(|&index| traits.get(index).is_some_and(|it| it.alike <= 2 && !it.blank))
+        .collect();
+    rare.sort_by_key(|&index| std::cmp::Reverse(traits.get(index).map(score)));
+    let mut plain = 0;
+    rare.retain(|&index| {
+        let alarming = traits.get(index).is_some_and(|it| it.severity >= Severity::Error);
+        plain += usize::from(!alarming);
+        alarming || plain <= RARE
+    });
+    rare
+}
+
+/// The first row of each alarming shape, then the last, then the others; the worst and rarest shapes first.
+fn by_alarm(traits: &[Traits]) -> Vec<usize> {
+    let mut shapes: KeyMap<u32> = KeyMap::default();
+    let mut last: KeyMap<usize> = KeyMap::default();
+    let mut order = Vec::new();
+    let alarming = |it: &&Traits| it.severity >= Severity::Error;
+    for (index, it) in traits.iter().enumerate().filter(|(_, it)| alarming(it)) {
+        let nth = shapes.entry(it.shape.template).or_insert(0);
+        *nth += 1;
+        last.insert(it.shape.template, index);
+        order.push((index, *nth, it));
+    }
+    order.sort_by_key(|&(index, nth, it)| {
+        let end = last.get(&it.shape.template) == Some(&index);
+        let round = if nth == 1 {
+            0
+        } else if end {
+            1
+        } else {
+            nth
+        };
+        (round, std::cmp::Reverse(it.severity), it.alike)
+    });
+    order.into_iter().map(|(index, ..)| index).collect()
+}
+
+/// The rows before and after those that are alarming and taken.
+fn surroundings(traits: &[Traits], choice: &mut Choice<'_>, limit: u64) {
+    let alarming =
+        |index: usize| traits.get(index).is_some_and(|it| it.severity >= Severity::Error);
+    let taken: Vec<usize> =
+        (0..traits.len()).filter(|&index| choice.is_kept(index) && alarming(index)).collect();
+    for reach in [1, 2] {
+        for &index in &taken {
+            choice.take(index + reach, limit);
+            if let Some(before) = index.checked_sub(reach) {
+                choice.take(before, limit);
+            }
+        }
+    }
+}
+
+fn first_of_each_shape(traits: &[Traits]) -> Vec<usize> {
+    let mut seen = KeySet::default();
+    let mut firsts: Vec<usize> = (0..traits.len())
+        .filter(|&index| {
+            traits
+                .get(index)
+                .is_some_and(|it| !it.blank && it.alike > 2 && seen.insert(it.shape.template))
+        })
+        .collect();
+    firsts.sort_by_key(|&index| std::cmp::Reverse(traits.get(index).map(|it| it.alike)));
+    firsts.truncate(RARE);
+    firsts
+}
+
+/// A set of kept rows and its price, markers included.
+struct Choice<'p> {
+    plan: &'p Plan,
+    kept: Vec<bool>,
+    spent: u64,
+}
+
+impl<'p> Choice<'p> {
+    fn new(plan: &'p Plan) -> Self {
+        Self { plan, kept: vec![false; plan.traits.len()], spent: plan.marker }
+    }
+
+    fn is_barred(&self, index: usize) -> bool {
+        self.plan.barred.get(index).copied().unwrap_or(true)
+    }
+
+    fn is_kept(&self, index: usize) -> bool {
+        self.kept.get(index).copied().unwrap_or(false)
+    }
+
+    /// Whether a row is kept or there is none.
+    fn is_edge(&self, index: Option<usize>) -> bool {
+        index.is_none_or(|index| self.kept.get(index).copied().unwrap_or(true))
+    }
+
+    /// Keeps a row if the price then stays within `limit`.
+    fn take(&mut self, index: usize, limit: u64) -> bool {
+        let Some(it) = self.plan.traits.get(index) else { return false };
+        if self.is_kept(index) || self.is_barred(index) {
+            return false;
+        }
+        let mut spent = self.spent + it.tokens;
+        match (self.is_edge(index.checked_sub(1)), self.is_edge(Some(index + 1))) {
+            (true, true) => spent = spent.saturating_sub(self.plan.marker),
+            (false, false) => spent += self.plan.marker,
+            _ => {}
+        }
+        if spent > limit {
+            return false;
+        }
+        self.spent = spent;
+        if let Some(kept) = self.kept.get_mut(index) {
+            *kept = true;
+        }
+        true
+    }
+
+    /// Keeps rows from the end and from the beginning, three to two.
+    fn fill_ends(&mut self, limit: u64) {
+        let room = limit.saturating_sub(self.spent);
+        let end = self.spent + room * 6 / 10;
+        let fits = |choice: &mut Self, index: usize, limit: u64| {
+            choice.is_kept(index) || choice.is_barred(index) || choice.take(index, limit)
+        };
+        let count = self.plan.traits.len();
+        let _reached = (0..count).rev().find(|&index| !fits(self, index, end));
+        let _reached = (0..count).find(|&index| !fits(self, index, limit));
+    }
+
+    /// Fills gaps that cost about as much as their marker.
+    fn bridge(&mut self, limit: u64) {
+        let mut start = 0;
+        while start < self.kept.len() {
+            let end = start + self.kept.iter().skip(start).take_while(|&&kept| !kept).count();
+            let price: u64 = self
+                .plan
+                .traits
+                .get(start..end)
+                .unwrap_or_default()
+                .iter()
+                .map(|it| it.tokens)
+                .sum();
+            let free = !self.plan.barred.get(start..end).unwrap_or_default().contains(&true);
+            if end > start
+                && free
+                && price <= self.plan.marker * 3 / 2
+                && self.spent + price <= limit + self.plan.marker
+            {
+                self.spent = (self.spent + price).saturating_sub(self.plan.marker);
+                self.kept.get_mut(start..end).unwrap_or_default().fill(true);
+            }
+            start = end + 1;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is folded, what is not, and how it is said.
+
+use std::fmt::Write as _;
+
+use token_filter::{Compacted, Meta, OmissionKind, Policy, Recovery, Stage, compact};
+
+fn run(command: &str, exit: i32, raw: &str) -> Compacted {
+    let policy = Policy::default().with_recovery(Recovery::ReadOutput { output_id: "o1".into() });
+    compact(&Meta::new(command, Some(exit)), raw.as_bytes(), &policy)
+}
+
+fn check(command: &str, exit: i32, raw: &str, expected: &str) {
+    assert_eq!(run(command, exit, raw).text, expected);
+}
+
+/// Lines made from their number.
+fn lines(count: u32, line: impl Fn(u32) -> String) -> String {
+    (0..count).fold(String::new(), |mut all, number| {
+        let _done = writeln!(all, "{}", line(number));
+        all
+    })
+}
+
+#[test]
+fn chatter_folds_and_the_odd_line_stays() {
+    let raw = lines(400, |n| match n {
+        200 => "2026-03-04 09:00:00 disk three hums louder than before".into(),
+        _ => format!("2026-03-04 09:00:00 worker {n}: batch {} done", n * 31 % 977),
+    });
+    check(
+        "./workers",
+        0,
+        &raw,
+        "2026-03-04 09:00:00 worker 0: batch 0 done\n\
+         2026-03-04 09:00:00 worker 1: batch 31 done\n\
+         [… 197 similar lines omitted, 3-199: read_output(output_id=\"o1\", offset=2, limit=197)]\n\
+         2026-03-04 09:00:00 worker 199: batch 307 done\n\
+         2026-03-04 09:00:00 disk three hums louder than before\n\
+         [… 198 similar lines omitted, 202-399: read_output(output_id=\"o1\", offset=201, limit=198)]\n\
+         2026-03-04 09:00:00 worker 399: batch 645 done\n",
+    );
+}
+
+#[test]
+fn a_failing_command_is_folded_only_above_the_budget() {
+    let line = |n: u32| format!("2026-03-04 09:00:00 worker {n}: it is {} now", n * 31 % 977);
+    let below = run("./workers", 1, &lines(300, line));
+    assert!(!below.truncated && below.omitted.is_empty());
+    let above = run("./workers", 1, &lines(3_000, line));
+    assert!(above.truncated && above.stats.out_tokens < 8_000);
+}
+
+#[test]
+fn rows_of_data_are_whole_below_the_budget() {
+    let table = lines(150, |n| format!(" {n:3} | customer{n} | {} | open", n * 7_919 % 10_007));
+    let processes = lines(150, |n| format!("root  {n:5}  0.{}  0.1  /usr/sbin/daemon -{n}", n % 7));
+    let sheet = lines(300, |n| format!("{n},eu,{},2026-03-04 10:00:00,ok", n * 7_919 % 10_007));
+    for raw in [table, processes, sheet] {
+        let answer = run("./query", 0, &raw);
+        assert!(!answer.truncated, "{}", answer.text);
+        for word in
+            raw.lines().filter_map(|line| line.split([' ', ',']).find(|word| word.len() > 3))
+        {
+            assert!(answer.text.contains(word), "{word}");
+        }
+    }
+}
+
+#[test]
+fn two_joined_outputs_keep_the_facts_of_both() {
+    let mut raw = lines(300, |n| format!("test group::case_{n} ... ok"));
+    raw += "test result: ok. 300 passed; 0 failed\n==> second part\n";
+    raw += &lines(40, |n| format!("host{n}  {}  up", n * 7_919 % 10_007));
+    let text = run("make all", 0, &raw).text;
+    assert!(text.contains("300 passed") && text.contains("==> second part"));
+    assert!((0..40).all(|n| text.contains(&format!("{}", n * 7_919 % 10_007))), "{text}");
+}
+
+#[test]
+fn small_outputs_are_cleaned_and_left_alone() {
+    let raw = lines(20, |n| format!("check {n} ok"));
+    check("./hook", 0, &raw, &raw);
+    check("./hook", 0, "10%\r99%\rdone\u{1b}[K\n", "done\n");
+    check("true", 0, "", "");
+}
+
+#[test]
+fn equal_errors_fold_and_different_ones_do_not() {
+    let raw = lines(60, |n| format!("2026-03-04 09:00:{n:02} ERROR order {} declined", n / 3 * 37));
+    let text = run("./orders", 0, &raw).text;
+    assert!((0..20).all(|n| text.contains(&format!("order {} declined", n * 37))), "{text}");
+    let raw = lines(200, |n| format!("2026-03-04 09:00:{:02} ERROR link down", n % 60));
+    assert!(run("./link", 0, &raw).stats.out_tokens < 200);
+}
+
+#[test]
+fn a_server_error_among_good_answers_stays() {
+    let raw = lines(300, |n| {
+        let status = if n == 150 { 503 } else { 200 };
+        format!("2026-03-04T09:00:00Z INFO http: GET /v1/items/{n} {status} {}ms", n % 90)
+    });
+    assert!(run("./serve", 0, &raw).text.contains("/v1/items/150 503"));
+}
+
+#[test]
+fn bytes_are_described_and_readable_lines_among_them_shown() {
+    let mut raw: Vec<u8> =
+        (0..4_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    raw.extend_from_slice(b"\nthe header says something readable\n");
+    let answer = compact(&Meta::new("cat x", Some(0)), &raw, &Policy::default());
+    assert!(answer.text.starts_with("[… binary output, unknown format, "), "{}", answer.text);
+    assert!(answer.text.ends_with("the header says something readable\n"));
+    assert!(answer.omitted.iter().all(|part| part.kind == OmissionKind::Binary));
+    assert!(answer.stats.stages.iter().any(|saving| saving.stage == Stage::Decode));
+}
+
+#[test]
+fn without_a_way_back_nothing_is_promised() {
+    let raw = lines(400, |n| format!("[info] queue depth {n}"));
+    let answer = compact(&Meta::new("./q", Some(0)), raw.as_bytes(), &Policy::default());
+    assert!(answer.text.contains("similar lines not shown]"), "{}", answer.text);
+    assert!(!answer.text.contains("read_output") && answer.truncated);
+}

@@ -1,0 +1,15 @@
+//! Behaviour of the filter, seen from outside.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the corpus is read from the file system, and a broken one must stop its test"
+)]
+
+mod case;
+mod compact;
+mod corpus;
+mod invariants;
+mod metamorphic;
+mod stream;
+mod tokens;

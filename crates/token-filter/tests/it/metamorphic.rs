@@ -1,0 +1,96 @@
+//! A line planted anywhere in any output is shown: rarity first, words second.
+
+use token_filter::{Meta, Policy, Recovery, compact};
+
+use crate::case::{Case, corpus};
+
+/// Lines with usual words.
+const ALARMS: &[&str] = &[
+    "ERROR replication slot standby_3 dropped: write-ahead log no longer available",
+    "fatal: checksum of page 0x7fe does not match",
+    "Exception in thread \"reaper\": heap space used up",
+    "E: could not lock the ledger, giving up",
+    "out of memory: killed process 31337 (indexer)",
+    "    panic: runtime error: index out of range [5] with length 3",
+    "FAILED tests/test_ledger.py::test_close - balance drifted",
+    "TypeError: cannot read properties of undefined (reading 'tariff')",
+];
+
+/// Sentences about abnormal events without any usual word.
+const PLAIN: &[&str] = &[
+    "The operator unplugged the second disk while the copy was still running",
+    "Someone else holds the lease on ledger shard nine since Tuesday",
+    "Battery backup drained faster than the morning forecast said",
+    "clock on replica jumped backwards by eleven minutes",
+    "the mirror returned yesterday's snapshot instead of today's",
+    "Nobody answered at the pager number given for this rota",
+    "water was seen dripping onto rack seventeen",
+    "Coolant valve opened by hand, bypassing the interlock",
+    "disk is full",
+    "кот сидит на сервере и не уходит",
+    "Backup tape number four smells of smoke",
+    "signature belongs to a key that was withdrawn last spring",
+];
+
+/// `raw` with `line` planted before its line `tenth`/10.
+fn planted(raw: &[u8], line: &str, tenth: usize) -> Vec<u8> {
+    let lines: Vec<&[u8]> = raw.split_inclusive(|&byte| byte == b'\n').collect();
+    let at = lines.len() * tenth / 10;
+    let mut out = lines.get(..at).unwrap_or_default().concat();
+    if !out.is_empty() && !out.ends_with(b"\n") {
+        out.push(b'\n');
+    }
+    out.extend_from_slice(line.as_bytes());
+    out.push(b'\n');
+    out.extend(lines.get(at..).unwrap_or_default().concat());
+    out
+}
+
+fn check(case: &Case, line: &str, tenth: usize, budget: u64) -> Option<String> {
+    let policy = Policy::default()
+        .with_budget_tokens(budget)
+        .with_recovery(Recovery::ReadOutput { output_id: "o-5f3a".into() });
+    let raw = planted(&case.raw, line, tenth);
+    let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
+    let text = compact(&meta, &raw, &policy).text;
+    let whole = text.lines().any(|shown| shown == line);
+    (!whole).then(|| format!("{} at {tenth}/10, {budget}: {line}", case.id))
+}
+
+fn check_all(lines: &[&str]) {
+    let mut failures = Vec::new();
+    for (index, case) in corpus().iter().enumerate() {
+        // Long outputs take the time: every third tenth of them, another one each.
+        let step = if case.raw.len() > 40_000 { 3 } else { 1 };
+        for tenth in (index % step..=10).step_by(step) {
+            let line = lines[(index + tenth) % lines.len()];
+            let budget = if (index + tenth) % 2 == 0 { 8_000 } else { 4_000 };
+            failures.extend(check(case, line, tenth, budget));
+        }
+    }
+    assert!(failures.is_empty(), "{} lost:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn an_error_line_is_always_shown() {
+    check_all(ALARMS);
+}
+
+#[test]
+fn a_plain_abnormal_sentence_is_always_shown() {
+    check_all(PLAIN);
+}
+
+#[test]
+fn colour_and_crlf_lose_no_fact() {
+    for case in corpus().iter().filter(|case| std::str::from_utf8(&case.raw).is_ok()) {
+        let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
+        let policy = Policy::default();
+        let text = String::from_utf8_lossy(&case.raw).replace("\r\n", "\n");
+        let dress =
+            |line: &str| ["\u{1b}[33m", line.trim_end_matches('\n'), "\u{1b}[0m\r\n"].concat();
+        let dressed: String = text.split_inclusive('\n').map(dress).collect();
+        let dressed = compact(&meta, dressed.as_bytes(), &policy).text;
+        assert_eq!(case.lost(&dressed), Vec::<String>::new(), "{}", case.id);
+    }
+}

@@ -1,0 +1,50 @@
+//! Beyond the window: bounded, exact to the line, telling lines kept.
+
+use token_filter::{Compacted, Meta, Policy, Recovery, Stage, Stream};
+
+fn run(lines: impl Iterator<Item = String>) -> Compacted {
+    let policy = Policy::default().with_recovery(Recovery::ReadOutput { output_id: "o1".into() });
+    let mut stream = Stream::new(&policy);
+    let mut buffer = String::new();
+    for line in lines {
+        buffer.push_str(&line);
+        if buffer.len() > 60_000 {
+            stream.push(buffer.as_bytes());
+            buffer.clear();
+        }
+    }
+    stream.push(buffer.as_bytes());
+    stream.finish(&Meta::new("./soak", Some(0)))
+}
+
+#[test]
+fn a_planted_line_in_the_gap_is_shown_with_exact_numbers() {
+    const COUNT: u64 = 300_000;
+    let odd = "The operator unplugged the second disk while the copy was running\n";
+    let answer = run((0..COUNT).map(|n| {
+        if n == 150_123 {
+            odd.to_owned()
+        } else {
+            format!("2026-03-04 09:00:00 worker {n}: batch done in {}ms\n", n % 97)
+        }
+    }));
+    assert_eq!(answer.stats.raw_lines, COUNT);
+    assert!(answer.text.contains(odd), "{}", answer.text);
+    assert!(answer.text.contains("offset=150124, "), "{}", answer.text);
+    assert!(answer.omitted.iter().any(|part| part.stage == Stage::Spill));
+    assert!(answer.stats.out_tokens <= 8_000);
+    assert!(answer.text.contains("worker 0:") && answer.text.contains("worker 299999:"));
+}
+
+#[test]
+fn one_endless_line_is_cut_in_the_middle() {
+    let answer = run((0..2_000_000_u64).map(|n| format!("{n},")));
+    assert_eq!(answer.stats.raw_lines, 1);
+    assert!(answer.text.starts_with("0,1,2,") && answer.text.ends_with("1999999,"));
+    assert!(
+        answer
+            .text
+            .contains("bytes omitted of line 1: read_output(output_id=\"o1\", offset=0, limit=1)")
+    );
+    assert!(answer.truncated);
+}
