@@ -1,0 +1,58 @@
+//! `compact`: the output filter alone, raw bytes on stdin, compacted text on stdout.
+
+use std::io::Read as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::json;
+use token_filter::{Meta, Policy, Stream};
+
+use super::say;
+use crate::config::Config;
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Options {
+    /// The command that printed the output, as a shell would get it
+    #[arg(long, default_value = "")]
+    command: String,
+    /// Its exit code
+    #[arg(long, value_name = "N")]
+    exit_code: Option<i32>,
+    /// Tokens that the answer may have [default: the output budget]
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<u64>,
+    /// Text and figures as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode> {
+    let budget = options.budget.unwrap_or(config.output_budget);
+    let mut stream = Stream::new(&Policy::default().with_budget_tokens(budget));
+    let mut input = std::io::stdin().lock();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = input.read(&mut buffer).context("stdin")?;
+        match buffer.get(..read) {
+            None | Some([]) => break,
+            Some(bytes) => stream.push(bytes),
+        }
+    }
+    let compacted = stream.finish(&Meta::new(&options.command, options.exit_code));
+    if options.json {
+        let stats = &compacted.stats;
+        let value = json!({
+            "text": compacted.text,
+            "truncated": compacted.truncated,
+            "raw_bytes": stats.raw_bytes,
+            "raw_lines": stats.raw_lines,
+            "raw_tokens": stats.raw_tokens,
+            "out_tokens": stats.out_tokens,
+        });
+        say(&value.to_string())?;
+    } else if !compacted.text.is_empty() {
+        say(&compacted.text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

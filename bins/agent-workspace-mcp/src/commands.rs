@@ -1,0 +1,209 @@
+//! How commands are run here: the shell, its environment, and the confinement that was tried out at start.
+//!
+//! The rung that a result names is what the sandbox's helper reported for that command, not what was meant.
+//! Below the operator's floor nothing runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::Context as _;
+use proc_runner::Command;
+use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
+use tempfile::TempDir;
+use workspace_jail::Jail;
+
+use crate::config::{Config, Confinement, Network};
+use crate::environment::{self, Identity};
+use crate::reply::{ErrorKind, Failure};
+
+/// What runs commands.
+#[derive(Debug)]
+pub struct Commands {
+    confinement: Kind,
+    shell: PathBuf,
+    network: Network,
+    identity: OnceLock<Identity>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Confined {
+        sandbox: Box<Sandbox>,
+        report: Report,
+    },
+    /// By the operator's word, with a private home all the same.
+    Bare(TempDir),
+    /// Below the floor; `reason` says why and what helps.
+    Refused {
+        reason: String,
+        layers: Vec<Layer>,
+    },
+}
+
+/// A command, ready to run, and where to read afterwards what was enforced.
+#[derive(Debug)]
+pub struct Ready {
+    /// For [`proc_runner::run`].
+    pub command: Command,
+    /// `None` on the rung `none`.
+    pub status: Option<Status>,
+}
+
+impl Commands {
+    /// Tries out what this machine offers.
+    ///
+    /// # Errors
+    ///
+    /// When the workspace's descriptor cannot be duplicated or no temporary directory can be made.
+    pub fn new(config: &Config, jail: &Jail) -> anyhow::Result<Self> {
+        let confinement = match config.confinement {
+            Confinement::None => bare()?,
+            _ => try_out(config, jail)?,
+        };
+        let shell = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+            .into_iter()
+            .map(PathBuf::from)
+            .find(|shell| shell.is_file())
+            .unwrap_or_else(|| "/bin/sh".into());
+        Ok(Self { confinement, shell, network: config.network, identity: OnceLock::new() })
+    }
+
+    /// The rung on which commands run, as it was tried out.
+    pub fn rung(&self) -> Rung {
+        match &self.confinement {
+            Kind::Confined { report, .. } => report.rung,
+            Kind::Bare(_) | Kind::Refused { .. } => Rung::None,
+        }
+    }
+
+    /// Why no command is run, if none is.
+    pub fn refusal(&self) -> Option<&str> {
+        match &self.confinement {
+            Kind::Refused { reason, .. } => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// What was found out about this machine by trying, layer by layer; nothing where nothing is to be enforced.
+    pub fn layers(&self) -> &[Layer] {
+        match &self.confinement {
+            Kind::Confined { report: Report { layers, .. }, .. } | Kind::Refused { layers, .. } => {
+                layers
+            }
+            Kind::Bare(_) => &[],
+        }
+    }
+
+    /// Makes `line` a command of the shell, confined, in the directory behind `cwd`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::SandboxUnavailable`] below the floor, or when the sandbox cannot take the command.
+    ///
+    /// # Security
+    ///
+    /// `line` is a language model's and runs as it is; what it may touch is the sandbox's policy.
+    pub fn shell(&self, line: &str, cwd: OwnedFd) -> Result<Ready, Failure> {
+        let arguments = ["-c", line];
+        match &self.confinement {
+            Kind::Refused { reason, .. } => Err(unavailable(reason)),
+            Kind::Bare(home) => {
+                let command = Command::new(&self.shell)
+                    .args(arguments)
+                    .envs(self.environment(home.path()))
+                    .cwd(cwd);
+                Ok(Ready { command, status: None })
+            }
+            Kind::Confined { sandbox, .. } => {
+                let target = Target::new(&self.shell, cwd)
+                    .args(arguments)
+                    .envs(self.environment(&sandbox.home()));
+                let confined =
+                    sandbox.confine(target).map_err(|error| unavailable(&with_source(&error)))?;
+                let command =
+                    Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+                Ok(Ready { command, status: Some(confined.status) })
+            }
+        }
+    }
+
+    fn environment(&self, home: &Path) -> BTreeMap<OsString, OsString> {
+        let identity = self.identity.get_or_init(Identity::of_operator);
+        environment::build(std::env::vars_os(), self.network, home, home, identity)
+    }
+}
+
+fn bare() -> anyhow::Result<Kind> {
+    TempDir::with_prefix("agent-workspace-").map(Kind::Bare).context("no temporary directory")
+}
+
+/// The sandbox if it reaches the floor, else what the operator's floor asks for.
+fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
+    let workspace = jail.dir().try_clone_to_owned().context("no descriptor")?;
+    let (reason, layers) = match Sandbox::new(policy(config, workspace)) {
+        Err(error) => (with_source(&error), Vec::new()),
+        Ok(sandbox) => {
+            let report = sandbox.probe();
+            if report.rung >= Rung::Landlock {
+                return Ok(Kind::Confined { sandbox: Box::new(sandbox), report });
+            }
+            (missing(&report), report.layers)
+        }
+    };
+    if config.floor == Confinement::None {
+        tracing::warn!(%reason, "commands run unconfined, as REQUIRE allows");
+        return bare();
+    }
+    Ok(Kind::Refused { reason, layers })
+}
+
+fn missing(report: &Report) -> String {
+    let parts: Vec<_> = report
+        .layers
+        .iter()
+        .filter(|layer| layer.state == State::Unavailable && layer.remedy.is_some())
+        .map(|layer| format!("{}: {}", layer.name, layer.detail))
+        .collect();
+    format!("the rung 'landlock' is not to be had here ({})", parts.join("; "))
+}
+
+fn policy(config: &Config, workspace: OwnedFd) -> Policy {
+    let mut policy = Policy::new(workspace).net(match config.network {
+        Network::Off => Net::Off,
+        Network::On => Net::On,
+    });
+    if let Some(home) =
+        std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+    {
+        policy = policy.home(home);
+    }
+    if let Some(helper) = &config.helper {
+        policy = policy.helper(Helper::Program(helper.clone()));
+    }
+    policy
+}
+
+fn unavailable(reason: &str) -> Failure {
+    Failure::new(
+        ErrorKind::SandboxUnavailable,
+        format!(
+            "Commands are refused: {reason}. `agent-workspace-mcp doctor` tells the operator what helps; \
+             the file tools go on working"
+        ),
+    )
+}
+
+/// An error with its cause, which the libraries keep apart.
+pub(crate) fn with_source(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

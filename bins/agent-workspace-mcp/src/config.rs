@@ -1,0 +1,382 @@
+//! The operator's settings: a flag, else the environment, else the default. Never a file in the workspace.
+//!
+//! Every setting is one row of [`Settings`]. An empty environment variable counts as not set, since
+//! clients' configuration files are full of them. Tools read the resolved [`Config`] alone.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use workspace_jail::{Hardlinks, Protect};
+
+/// The settings as given, all optional.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Settings {
+    /// Root of the workspace [default: the current directory]
+    #[arg(long, env = "WORKSPACE", global = true, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Seconds for a command whose call gives none [default: 60]
+    #[arg(long, env = "COMMAND_TIMEOUT", global = true, value_name = "SECONDS")]
+    command_timeout: Option<String>,
+    /// The most seconds that a call may ask for [default: 600]
+    #[arg(long, env = "MAX_COMMAND_TIMEOUT", global = true, value_name = "SECONDS")]
+    max_command_timeout: Option<String>,
+    /// Matches shown by one search [default: 50]
+    #[arg(long, env = "MAX_SEARCH_RESULTS", global = true, value_name = "N")]
+    max_search_results: Option<String>,
+    /// Bytes of one answer of a read [default: 1048576]
+    #[arg(long, env = "MAX_READ_SIZE_BYTES", global = true, value_name = "BYTES")]
+    max_read_bytes: Option<String>,
+    /// Bytes of one content that is written [default: 5242880]
+    #[arg(long, env = "MAX_WRITE_SIZE_BYTES", global = true, value_name = "BYTES")]
+    max_write_bytes: Option<String>,
+    /// Tokens of command output in one answer [default: 8000]
+    #[arg(long, env = "OUTPUT_TOKEN_BUDGET", global = true, value_name = "TOKENS")]
+    output_budget: Option<String>,
+    /// Raw output stored of one command [default: 1073741824]
+    #[arg(long, env = "MAX_OUTPUT_BYTES", global = true, value_name = "BYTES")]
+    max_output_bytes: Option<String>,
+    /// error, warn, info, debug or trace [default: info]
+    #[arg(long, env = "LOG_LEVEL", global = true, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// How commands are confined: auto, landlock or none [default: auto]
+    #[arg(long, env = "SANDBOX", global = true, value_name = "MODE")]
+    sandbox: Option<String>,
+    /// The least confinement a command may run under: landlock or none [default: landlock]
+    #[arg(long, env = "REQUIRE", global = true, value_name = "RUNG")]
+    require: Option<String>,
+    /// Network of commands: off or on [default: off]
+    #[arg(long, env = "NETWORK", global = true, value_name = "MODE")]
+    network: Option<String>,
+    /// Protected names: default, off, or git-config to open .git/config alone [default: default]
+    #[arg(long, env = "PROTECT", global = true, value_name = "MODE")]
+    protect: Option<String>,
+    /// Files with more than one name: allow or deny [default: allow]
+    #[arg(long, env = "HARDLINKS", global = true, value_name = "MODE")]
+    hardlinks: Option<String>,
+    /// Directory of the audit log and of stored outputs [default: the user's state directory]
+    #[arg(long, env = "AUDIT_DIR", global = true, value_name = "DIR")]
+    audit_dir: Option<PathBuf>,
+    /// Offer the reading tools alone
+    #[arg(
+        long,
+        env = "READ_ONLY",
+        global = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    read_only: Option<String>,
+}
+
+/// How commands are to be confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confinement {
+    /// The strongest rung this machine offers, never below the floor.
+    Auto,
+    /// Landlock and seccomp.
+    Landlock,
+    /// No kernel boundary; every result says so.
+    None,
+}
+
+/// The network of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// None.
+    Off,
+    /// The host's.
+    On,
+}
+
+/// The settings, resolved.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Root of the workspace.
+    pub workspace: PathBuf,
+    /// For calls that give no timeout.
+    pub command_timeout: Duration,
+    /// Longer ones are cut to this.
+    pub max_command_timeout: Duration,
+    /// Matches shown by one search.
+    pub max_search_results: usize,
+    /// Bytes of one answer of `read_file`.
+    pub max_read_bytes: u64,
+    /// Bytes of one content that is written.
+    pub max_write_bytes: u64,
+    /// Tokens of command output in one answer.
+    pub output_budget: u64,
+    /// Raw output stored of one command, in bytes.
+    pub max_output_bytes: u64,
+    /// Level of the log on stderr.
+    pub log_level: tracing::Level,
+    /// How commands are confined.
+    pub confinement: Confinement,
+    /// Whether a command may run without a kernel boundary.
+    pub floor: Confinement,
+    /// Network of commands.
+    pub network: Network,
+    /// Which names may not be written.
+    pub protect: Protect,
+    /// Files with more than one name.
+    pub hardlinks: Hardlinks,
+    /// Where audit log and outputs go, when the operator says so.
+    pub audit_dir: Option<PathBuf>,
+    /// The reading tools alone.
+    pub read_only: bool,
+    /// A program that is this server, for an embedding program that is not. Never from flag or environment.
+    pub helper: Option<PathBuf>,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {problem}")]
+pub struct BadSetting {
+    /// The environment variable's name; the flag is the same in small letters.
+    pub name: &'static str,
+    /// What is wrong, and what is valid.
+    pub problem: String,
+}
+
+impl Settings {
+    /// Resolves the settings.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that is not of its kind.
+    pub fn resolve(&self) -> Result<Config, BadSetting> {
+        let workspace = match set_path(self.workspace.as_ref()) {
+            Some(path) => path,
+            None => std::env::current_dir().map_err(|error| BadSetting {
+                name: "WORKSPACE",
+                problem: format!("not given, and the current directory is unusable: {error}"),
+            })?,
+        };
+        let defaults = Config::new(workspace);
+        let max_command_timeout = seconds(
+            "MAX_COMMAND_TIMEOUT",
+            self.max_command_timeout.as_deref(),
+            defaults.max_command_timeout,
+        )?;
+        let command_timeout = seconds(
+            "COMMAND_TIMEOUT",
+            self.command_timeout.as_deref(),
+            defaults.command_timeout.min(max_command_timeout),
+        )?;
+        let confinement = choice(
+            "SANDBOX",
+            self.sandbox.as_deref(),
+            &[
+                ("auto", Confinement::Auto),
+                ("landlock", Confinement::Landlock),
+                ("none", Confinement::None),
+            ],
+        )?;
+        let floor = match (confinement, set(self.require.as_deref())) {
+            // Asking for no boundary by name is asking for the floor that allows it.
+            (Confinement::None, None) => Confinement::None,
+            (_, given) => choice(
+                "REQUIRE",
+                given,
+                &[("landlock", Confinement::Landlock), ("none", Confinement::None)],
+            )?,
+        };
+        Ok(Config {
+            command_timeout: command_timeout.min(max_command_timeout),
+            max_command_timeout,
+            max_search_results: number(
+                "MAX_SEARCH_RESULTS",
+                self.max_search_results.as_deref(),
+                defaults.max_search_results,
+            )?,
+            max_read_bytes: number(
+                "MAX_READ_SIZE_BYTES",
+                self.max_read_bytes.as_deref(),
+                defaults.max_read_bytes,
+            )?,
+            max_write_bytes: number(
+                "MAX_WRITE_SIZE_BYTES",
+                self.max_write_bytes.as_deref(),
+                defaults.max_write_bytes,
+            )?,
+            output_budget: number(
+                "OUTPUT_TOKEN_BUDGET",
+                self.output_budget.as_deref(),
+                defaults.output_budget,
+            )?,
+            max_output_bytes: number(
+                "MAX_OUTPUT_BYTES",
+                self.max_output_bytes.as_deref(),
+                defaults.max_output_bytes,
+            )?,
+            log_level: log_level(self.log_level.as_deref())?,
+            confinement,
+            floor,
+            network: choice(
+                "NETWORK",
+                self.network.as_deref(),
+                &[("off", Network::Off), ("on", Network::On)],
+            )?,
+            protect: choice(
+                "PROTECT",
+                self.protect.as_deref(),
+                &[
+                    ("default", Protect::Default),
+                    ("off", Protect::Off),
+                    ("git-config", Protect::GitConfig),
+                ],
+            )?,
+            hardlinks: choice(
+                "HARDLINKS",
+                self.hardlinks.as_deref(),
+                &[("allow", Hardlinks::Allow), ("deny", Hardlinks::Deny)],
+            )?,
+            audit_dir: set_path(self.audit_dir.as_ref()),
+            read_only: choice(
+                "READ_ONLY",
+                self.read_only.as_deref(),
+                &[("false", false), ("true", true), ("0", false), ("1", true)],
+            )?,
+            ..defaults
+        })
+    }
+}
+
+impl Config {
+    /// Every default, for the workspace at `workspace`.
+    pub fn new(workspace: PathBuf) -> Self {
+        Self {
+            workspace,
+            command_timeout: Duration::from_mins(1),
+            max_command_timeout: Duration::from_mins(10),
+            max_search_results: 50,
+            max_read_bytes: 1_048_576,
+            max_write_bytes: 5_242_880,
+            output_budget: 8000,
+            max_output_bytes: 1_073_741_824,
+            log_level: tracing::Level::INFO,
+            confinement: Confinement::Auto,
+            floor: Confinement::Landlock,
+            network: Network::Off,
+            protect: Protect::Default,
+            hardlinks: Hardlinks::Allow,
+            audit_dir: None,
+            read_only: false,
+            helper: None,
+        }
+    }
+}
+
+fn set(value: Option<&str>) -> Option<&str> {
+    value.map(str::trim).filter(|value| !value.is_empty())
+}
+
+fn set_path(value: Option<&PathBuf>) -> Option<PathBuf> {
+    value.filter(|path| !path.as_os_str().is_empty()).cloned()
+}
+
+fn number<T: FromStr + Default + PartialEq>(
+    name: &'static str,
+    value: Option<&str>,
+    default: T,
+) -> Result<T, BadSetting> {
+    let Some(text) = set(value) else { return Ok(default) };
+    text.parse().ok().filter(|number| *number != T::default()).ok_or_else(|| BadSetting {
+        name,
+        problem: format!("'{text}' is not a whole number above 0"),
+    })
+}
+
+fn seconds(
+    name: &'static str,
+    value: Option<&str>,
+    default: Duration,
+) -> Result<Duration, BadSetting> {
+    number(name, value, default.as_secs()).map(Duration::from_secs)
+}
+
+/// The value of a named choice; the first one is the default.
+fn choice<T: Copy>(
+    name: &'static str,
+    value: Option<&str>,
+    choices: &[(&str, T)],
+) -> Result<T, BadSetting> {
+    let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let bad = |problem| BadSetting { name, problem };
+    match set(value) {
+        None => choices.first().map(|(_, value)| *value).ok_or_else(|| bad("no choice".into())),
+        Some(text) => choices
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(text))
+            .map(|(_, value)| *value)
+            .ok_or_else(|| bad(format!("'{text}' is not one of {}", names()))),
+    }
+}
+
+fn log_level(value: Option<&str>) -> Result<tracing::Level, BadSetting> {
+    use tracing::Level;
+    choice(
+        "LOG_LEVEL",
+        value,
+        &[
+            ("info", Level::INFO),
+            ("error", Level::ERROR),
+            ("critical", Level::ERROR),
+            ("warn", Level::WARN),
+            ("warning", Level::WARN),
+            ("debug", Level::DEBUG),
+            ("trace", Level::TRACE),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(settings: &Settings, expected: Result<(), &str>) {
+        let got = settings.resolve().map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(got, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_contract() {
+        let config = Settings::default().resolve().unwrap();
+        assert_eq!(config.command_timeout, Duration::from_mins(1));
+        assert_eq!(config.max_search_results, 50);
+        assert_eq!(config.max_read_bytes, 1_048_576);
+        assert_eq!(config.max_write_bytes, 5_242_880);
+        assert_eq!(config.output_budget, 8000);
+        assert_eq!((config.confinement, config.floor), (Confinement::Auto, Confinement::Landlock));
+        assert!(!config.read_only);
+    }
+
+    #[test]
+    fn an_empty_value_is_no_value() {
+        let settings = Settings {
+            command_timeout: Some(String::new()),
+            log_level: Some(" ".into()),
+            workspace: Some(PathBuf::new()),
+            ..Settings::default()
+        };
+        check(&settings, Ok(()));
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_named() {
+        let settings = Settings { command_timeout: Some("soon".into()), ..Settings::default() };
+        check(&settings, Err("COMMAND_TIMEOUT: 'soon' is not a whole number above 0"));
+        let settings = Settings { hardlinks: Some("maybe".into()), ..Settings::default() };
+        check(&settings, Err("HARDLINKS: 'maybe' is not one of allow, deny"));
+    }
+
+    #[test]
+    fn asking_for_no_sandbox_lowers_the_floor_and_nothing_else_does() {
+        let none = Settings { sandbox: Some("none".into()), ..Settings::default() };
+        assert_eq!(none.resolve().unwrap().floor, Confinement::None);
+        let both = Settings { require: Some("landlock".into()), ..none };
+        assert_eq!(both.resolve().unwrap().floor, Confinement::Landlock);
+    }
+}

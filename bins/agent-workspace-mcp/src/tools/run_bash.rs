@@ -1,0 +1,208 @@
+//! `run_bash`: one bash command, confined, bounded in time, its output cut to what matters.
+
+use std::io;
+use std::time::Duration;
+
+use proc_runner::{Cancel, End, Error, Limits, Outcome};
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
+
+use super::{Effect, Row};
+use crate::arguments::decode;
+use crate::commands::{Ready, with_source};
+use crate::output_store::Recording;
+use crate::reply::{ErrorKind, Facts, Failure, Reply};
+use crate::schema::{Argument, Kind};
+use crate::workspace::{Session, Workspace};
+
+const ARGUMENTS: &[Argument] = &[
+    Argument::required("command", Kind::Text, "the bash command").also(&["cmd", "script"]),
+    Argument::optional("timeout", Kind::Integer, "seconds until it is ended (default 60)"),
+    Argument::optional("cwd", Kind::Text, "directory to run in (default: the workspace root)")
+        .also(&["workdir", "working_directory", "directory"]),
+];
+
+pub(super) const ROW: Row = Row {
+    name: "run_bash",
+    title: "Run command",
+    description: "Runs a bash command in the workspace, confined, without a terminal and with stdin at end of file. \
+Answers with the exit code and the merged output; long output is shortened, and each gap names the read_output call \
+that returns it. What the command leaves running is ended.",
+    effect: Effect::Runs,
+    arguments: ARGUMENTS,
+    call,
+};
+
+#[derive(Deserialize)]
+struct Arguments {
+    command: String,
+    timeout: Option<i64>,
+    #[serde(default = "root")]
+    cwd: String,
+}
+
+fn root() -> String {
+    ".".into()
+}
+
+fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
+    let Arguments { command: line, timeout, cwd } = decode(ARGUMENTS, given)?;
+    if line.trim().is_empty() || line.contains('\0') {
+        return Err(Failure::invalid_args("argument 'command' must be a command, without NUL"));
+    }
+    let workspace = &session.workspace;
+    let timeout = match timeout {
+        None => workspace.config.command_timeout,
+        Some(seconds) => u64::try_from(seconds)
+            .map(Duration::from_secs)
+            .map_err(|_| Failure::invalid_args("argument 'timeout' must not be negative"))?
+            .min(workspace.config.max_command_timeout),
+    };
+    let directory = workspace.jail.open_dir(&cwd)?;
+    let Ready { command, status } = workspace.commands.shell(&line, directory)?;
+
+    let mut output = Output::begin(workspace)?;
+    let ran = run(command, timeout, &session.cancel, &mut output)?;
+    let sandbox = match status.map(|status| status.enforced()) {
+        None => "none".to_owned(),
+        Some(Ok(enforced)) => enforced.rung.to_string(),
+        // It was ended before it became the command; nothing ran unconfined.
+        Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
+            workspace.commands.rung().to_string()
+        }
+        Some(Err(error)) => {
+            return Err(Failure::new(
+                ErrorKind::SandboxUnavailable,
+                format!("The command was not run: {}", with_source(&error)),
+            ));
+        }
+    };
+    answer(&line, timeout, &ran, output, &sandbox)
+}
+
+fn run(
+    command: proc_runner::Command,
+    timeout: Duration,
+    cancel: &Cancel,
+    output: &mut Output,
+) -> Result<Outcome, Failure> {
+    // The whole goes to `output`; the runner itself need not keep any of it.
+    let limits = Limits::new(timeout).keep(0, 0);
+    let mut sink = |bytes: &[u8]| -> io::Result<()> {
+        output.push(bytes);
+        Ok(())
+    };
+    proc_runner::run(command, &limits, cancel, &mut sink).map_err(|error| {
+        let kind = match error {
+            Error::Cancelled { .. } => ErrorKind::Cancelled,
+            _ => ErrorKind::Internal,
+        };
+        Failure::new(kind, format!("The command could not be run: {}", with_source(&error)))
+    })
+}
+
+/// Where the output goes while it arrives: shortened, and recorded so that nothing is lost by that.
+struct Output {
+    stream: Stream,
+    recording: Recording,
+    available: bool,
+    /// Why the recording is not whole, if it is not.
+    broken: Option<io::Error>,
+}
+
+impl Output {
+    fn begin(workspace: &Workspace) -> Result<Self, Failure> {
+        let recording = workspace.outputs.begin().map_err(|error| {
+            Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
+        })?;
+        let policy = Policy::default().with_budget_tokens(workspace.config.output_budget);
+        let available = workspace.outputs.is_available();
+        Ok(Self { stream: Stream::new(&policy), recording, available, broken: None })
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.stream.push(bytes);
+        if self.broken.is_none() {
+            self.broken = self.recording.push(bytes).err();
+        }
+    }
+
+    /// Shortens the output. It is stored first: a marker that names it must be redeemable.
+    fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
+        let Self { mut stream, mut recording, available, mut broken } = self;
+        let worth = available && recording.is_worth_storing();
+        if worth && broken.is_none() {
+            broken = recording.store().err();
+        }
+        if let Some(error) = &broken {
+            notes.push(format!("[the whole output could not be stored: {error}]"));
+        }
+        let stored = worth && broken.is_none();
+        if stored {
+            stream.recover_by(Recovery::ReadOutput { output_id: recording.id().to_owned() });
+        }
+        let compacted = stream.finish(meta);
+        let output_id = (stored && compacted.truncated).then(|| recording.keep());
+        (compacted, output_id)
+    }
+}
+
+fn answer(
+    line: &str,
+    timeout: Duration,
+    ran: &Outcome,
+    output: Output,
+    sandbox: &str,
+) -> Result<Reply, Failure> {
+    let (exit_code, signal) = match ran.end {
+        End::Exited(code) => (i32::from(code), None),
+        End::Signaled(signal) => (128 + signal, Some(signal)),
+    };
+    let mut notes = Vec::new();
+    let (compacted, output_id) = output.finish(&Meta::new(line, Some(exit_code)), &mut notes);
+    match ran.leftovers {
+        Some(0) => {}
+        Some(1) => notes.push("[1 process that was left running was ended]".into()),
+        Some(count) => notes.push(format!("[{count} processes that were left running were ended]")),
+        None => notes.push("[what was left running was ended; it could not be counted]".into()),
+    }
+    let first = if ran.cancelled {
+        "[cancelled]".to_owned()
+    } else if ran.timed_out {
+        format!("[timed out after {}s]", timeout.as_secs())
+    } else {
+        format!("[Exit code: {exit_code}]")
+    };
+    let facts = Facts::default()
+        .with("exit_code", exit_code)
+        .with("signal", signal)
+        .with("timed_out", ran.timed_out)
+        .with("cancelled", ran.cancelled)
+        .with("truncated", compacted.truncated)
+        .with("duration_ms", ran.duration.as_millis())
+        .with("leftovers", ran.leftovers)
+        .with_some("output_id", output_id)
+        .with("raw_tokens", compacted.stats.raw_tokens)
+        .with("out_tokens", compacted.stats.out_tokens)
+        .with("sandbox", sandbox);
+    let text = text(&first, &compacted, &notes);
+    if ran.cancelled {
+        return Err(Failure::new(ErrorKind::Cancelled, text).facts(facts));
+    }
+    if ran.timed_out {
+        return Err(Failure::new(ErrorKind::Timeout, text).facts(facts));
+    }
+    Ok(Reply::text(text).facts(facts))
+}
+
+fn text(first: &str, compacted: &Compacted, notes: &[String]) -> String {
+    let mut text = format!("{first}\n{}", compacted.text);
+    for note in notes {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(note);
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! One workspace with everything that serves it: files, commands, outputs, the record of calls.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use proc_runner::Cancel;
+use serde_json::json;
+use workspace_jail::{Jail, Options};
+
+use crate::audit::Audit;
+use crate::commands::Commands;
+use crate::config::Config;
+use crate::output_store::OutputStore;
+use crate::state::{self, StateError};
+
+/// What tools work on; shared by all calls.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Workspace {
+    /// The operator's settings.
+    pub config: Config,
+    /// Files, by descriptor.
+    pub jail: Jail,
+    /// How commands are run.
+    pub commands: Commands,
+    /// Outputs that answers refer to.
+    pub outputs: OutputStore,
+    /// The record of calls.
+    pub audit: Audit,
+    /// Why there is no record, where there is none.
+    pub unrecorded: Option<String>,
+}
+
+/// What one call has beside the workspace.
+#[derive(Debug)]
+pub struct Session {
+    /// What tools work on.
+    pub workspace: Arc<Workspace>,
+    /// Ends the command of this call.
+    pub cancel: Cancel,
+}
+
+impl Workspace {
+    /// Opens the workspace's directory and everything around it, and tries out how commands can be confined.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be opened, or the operator's own `AUDIT_DIR` cannot be used. A default state
+    /// directory that cannot be used costs the record and the stored outputs, and is said.
+    ///
+    /// # Security
+    ///
+    /// The paths in `config` are the operator's and used as they are: this is where ambient authority ends.
+    pub fn open(config: Config) -> anyhow::Result<Self> {
+        let options = Options::new()
+            .hardlinks(config.hardlinks)
+            .protect(config.protect)
+            .read_only(config.read_only);
+        let jail = Jail::open(&config.workspace, options)
+            .with_context(|| format!("workspace {}", config.workspace.display()))?;
+
+        let named = config.audit_dir.clone();
+        let place = named
+            .clone()
+            .or_else(|| state::default_place(|name| std::env::var_os(name).map(PathBuf::from)));
+        let opened =
+            place.ok_or(StateError::NoPlace).and_then(|place| state::open(&place, jail.dir()));
+        let (dir, unrecorded) = match opened {
+            Ok(dir) => (Some(dir), None),
+            Err(error) if named.is_some() => return Err(error).context("AUDIT_DIR"),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let stored = match &dir {
+            Some(dir) => Some(outputs_of(dir, &config).context("stored outputs")?),
+            None => None,
+        };
+        let outputs = OutputStore::new(stored, config.max_output_bytes);
+        outputs.sweep();
+        let commands = Commands::new(&config, &jail)?;
+        Ok(Self { audit: Audit::new(dir), config, jail, commands, outputs, unrecorded })
+    }
+
+    /// Says on the log and in the record on what terms the server works.
+    pub fn announce(&self) {
+        let rung = self.commands.rung();
+        tracing::info!(
+            workspace = %self.config.workspace.display(),
+            sandbox = %rung,
+            version = env!("CARGO_PKG_VERSION"),
+            "serving"
+        );
+        if let Some(reason) = &self.unrecorded {
+            tracing::warn!(%reason, "no audit log and no stored outputs");
+        }
+        if let Some(reason) = self.commands.refusal() {
+            tracing::warn!(%reason, "commands are refused");
+        }
+        self.audit.start(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "workspace": self.config.workspace,
+            "sandbox": rung.to_string(),
+            "read_only": self.config.read_only,
+        }));
+    }
+}
+
+/// Outputs of one workspace, named by a hash of its path: another workspace's ids mean nothing here.
+fn outputs_of(dir: &cap_std::fs::Dir, config: &Config) -> anyhow::Result<cap_std::fs::Dir> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = std::path::absolute(&config.workspace)?;
+    let name = workspace_jail::Sha256::of(path.as_os_str().as_bytes()).to_string();
+    let name: String = name.chars().take(16).collect();
+    let outputs = state::subdirectory(dir, "outputs")?;
+    Ok(state::subdirectory(&outputs, &name)?)
+}

@@ -1,0 +1,134 @@
+//! The commands of the command line, each as a user would call it.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use testkit::Fixture;
+
+use crate::harness::BINARY;
+
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the binary to its end, its state beside the workspace of `fixture`.
+pub(crate) fn run(fixture: &Fixture, arguments: &[&str], stdin: &str) -> Done {
+    let mut child = Command::new(BINARY)
+        .args(arguments)
+        .env("WORKSPACE", fixture.root())
+        .env("AUDIT_DIR", fixture.base().join("state"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // A command that reads no input may have closed it.
+    input.write_all(stdin.as_bytes()).ok();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    Done {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn the_demo_shows_every_step_and_succeeds() {
+    let fixture = Fixture::new("//- a\n");
+    let done = run(&fixture, &["demo"], "");
+    assert_eq!(done.code, 0, "{done:?}");
+    for part in [
+        "Successfully wrote",
+        "1 fuzzy-matched",
+        "+        message = f'Hello, {name}!'",
+        "Python syntax error",
+        "outside the workspace boundary",
+        "error: expected a semicolon",
+        "on the rung 'landlock'",
+        "All 5 steps",
+    ] {
+        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn call_prints_the_text_and_tells_errors_by_its_status() {
+    let fixture = Fixture::new("//- a.txt\nhello\n");
+    let done = run(&fixture, &["call", "read_file", r#"{"filepath":"a.txt"}"#], "");
+    assert_eq!((done.code, done.stdout.as_str()), (0, "hello\n"));
+    let done = run(&fixture, &["call", "read_file", r#"{"filepath":"../x"}"#], "");
+    assert_eq!(done.code, 1);
+    assert!(done.stdout.contains("outside the workspace boundary"), "{done:?}");
+    let done = run(&fixture, &["call", "run_bash", r#"{"command":"exit 3"}"#, "--facts"], "");
+    assert_eq!(done.code, 0, "a non-zero exit is a result: {done:?}");
+    let facts: Value = serde_json::from_str(&done.stderr).unwrap();
+    assert_eq!(facts["exit_code"], 3);
+    for bad in [&["call", "no_tool"][..], &["call", "read_file", "[]"], &["call", "read_file", "{"]]
+    {
+        let done = run(&fixture, bad, "");
+        assert!(done.code == 1 && done.stdout.is_empty() && !done.stderr.is_empty(), "{done:?}");
+    }
+}
+
+#[test]
+fn doctor_tells_what_it_tried() {
+    let fixture = Fixture::new("//- a\n");
+    let done = run(&fixture, &["doctor", "--json"], "");
+    let value: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(value["ok"], json!(done.code == 0), "{done:?}");
+    assert_eq!((&value["rung"], &value["floor"]), (&json!("landlock"), &json!("landlock")));
+    let layers = value["layers"].as_array().unwrap();
+    for layer in layers {
+        for field in ["name", "state", "detail"] {
+            assert!(layer[field].as_str().is_some_and(|text| !text.is_empty()), "{layer}");
+        }
+    }
+    let state = |name: &str| {
+        layers.iter().find(|layer| layer["name"] == name).map(|layer| layer["state"].clone())
+    };
+    assert_eq!(state("fs_readonly_outside"), Some(json!("active")));
+    assert_eq!(state("pidns"), Some(json!("unavailable")), "what is not built in is not claimed");
+    let text = run(&fixture, &["doctor"], "");
+    assert!(text.stdout.contains("on the rung 'landlock'"), "{text:?}");
+}
+
+#[test]
+fn doctor_claims_nothing_where_nothing_is_enforced() {
+    let fixture = Fixture::new("//- a\n");
+    let done = run(&fixture, &["doctor", "--json", "--sandbox", "none"], "");
+    let value: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((done.code, &value["rung"]), (0, &json!("none")));
+    let layers = value["layers"].as_array().unwrap();
+    assert!(layers.iter().all(|layer| layer["state"] != "active"), "{value}");
+}
+
+#[test]
+fn compact_shortens_and_never_loses_the_error() {
+    let fixture = Fixture::new("//- a\n");
+    let mut lines: Vec<_> =
+        (0..4000).map(|number| format!("Compiling unit_{number} v1.0.{number}\n")).collect();
+    lines.insert(2345, "error: it broke in src/x.c:12\n".into());
+    let raw = lines.concat();
+    let done = run(&fixture, &["compact", "--command", "make", "--exit-code", "2", "--json"], &raw);
+    let value: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert!(value["text"].as_str().unwrap().contains("error: it broke in src/x.c:12"), "{value}");
+    assert!(value["out_tokens"].as_u64() < value["raw_tokens"].as_u64(), "{value}");
+}
+
+#[test]
+fn a_setting_that_cannot_be_used_is_named() {
+    let fixture = Fixture::new("//- a\n");
+    let done = run(&fixture, &["doctor", "--command-timeout", "soon"], "");
+    assert_eq!(done.code, 1);
+    assert!(done.stderr.contains("COMMAND_TIMEOUT: 'soon'"), "{done:?}");
+    let done = run(&fixture, &["doctor", "--workspace", "/nonexistent/place"], "");
+    assert!(done.code == 1 && done.stderr.contains("/nonexistent/place"), "{done:?}");
+    let done = run(&fixture, &["serve", "--http", "127.0.0.1:0"], "");
+    assert!(done.code == 1 && done.stderr.contains("stdio alone"), "{done:?}");
+}

@@ -1,0 +1,25 @@
+//! The server's behaviour, seen from its clients. Tests that stand for a row of the behaviour table carry its name.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests look at the machine as it is, end where something is not as it should be, and hand over json!() values"
+)]
+
+mod harness;
+
+mod cases;
+mod client_config;
+mod clients;
+mod command_line;
+mod list_directory;
+mod protocol;
+mod read_file;
+mod read_output;
+mod run_bash;
+mod search_and_replace;
+mod search_content;
+mod search_workspace;
+mod validation;
+mod write_file;
