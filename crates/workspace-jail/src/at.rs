@@ -1,20 +1,32 @@
-//! One plain name on one descriptor: every system call of the crate that takes a name.
+//! One plain name in one directory: every call of the crate that takes a name.
 //!
-//! This file is the proof that nothing leaves the root. Each call takes a directory's descriptor and a
-//! [`Name`], which cannot be `..` and cannot hold a `/`, and none follows a link; so each reaches an
-//! entry of that directory and nothing else, whatever is renamed meanwhile. All other files combine
-//! these steps.
+//! This file is the proof that nothing leaves the root, and it has two walls. Directories are
+//! capabilities of `cap-std`, which opens nothing outside of them. And each call takes a [`Name`],
+//! which cannot be `..` and cannot hold a `/`, and follows no link; so each reaches an entry of that
+//! directory and nothing else, whatever is renamed meanwhile. All other files combine these steps.
+//!
+//! Where `cap-std` has no word for a step (holding an entry without opening it, renaming without
+//! replacing) the same name goes to the kernel on the same directory's descriptor.
 
 use std::fs::File;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
+use cap_fs_ext::{DirExt as _, FollowSymlinks, OpenOptionsFollowExt as _};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{Fault, Step};
 use crate::path::Name;
 
 type Sys<T> = rustix::io::Result<T>;
+
+/// The kernel's number in an error of `cap-std`. One without a number is its refusal to leave a directory,
+/// which a single name that is not followed cannot ask for.
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::ACCESS)
+}
 
 /// An entry held by descriptor, without opening what it names.
 #[derive(Debug)]
@@ -28,6 +40,11 @@ impl Held {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
+    /// The directory that is held, as a capability.
+    pub(crate) fn into_dir(self) -> Dir {
+        Dir::from_std_file(self.handle.into())
+    }
+
     /// The text of a link.
     pub(crate) fn link_text(&self) -> Sys<Vec<u8>> {
         // The empty name stands for the handle itself: a link swapped meanwhile is not read.
@@ -36,7 +53,7 @@ impl Held {
 }
 
 /// Takes hold of an entry of any type: a FIFO does not block, a device does not notice.
-pub(crate) fn hold(dir: BorrowedFd<'_>, name: &Name) -> Sys<Held> {
+pub(crate) fn hold(dir: &Dir, name: &Name) -> Sys<Held> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let handle = rustix::fs::openat(dir, name.as_os_str(), flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&handle)?;
@@ -44,12 +61,11 @@ pub(crate) fn hold(dir: BorrowedFd<'_>, name: &Name) -> Sys<Held> {
 }
 
 /// Takes hold of a directory. A link or a file there means that the tree changed.
-pub(crate) fn hold_dir(dir: BorrowedFd<'_>, name: &Name) -> Step<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    match rustix::fs::openat(dir, name.as_os_str(), flags, Mode::empty()) {
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(Fault::Changed),
-        other => Ok(other?),
-    }
+pub(crate) fn hold_dir(dir: &Dir, name: &Name) -> Step<Dir> {
+    dir.open_dir_nofollow(name.as_os_str()).map_err(|error| match errno(&error) {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Fault::Changed,
+        other => other.into(),
+    })
 }
 
 /// What to open a regular file for.
@@ -61,18 +77,23 @@ pub(crate) enum Access {
 }
 
 /// Opens a regular file, and nothing that is not one: the type is looked at before and after.
-pub(crate) fn open_regular(dir: BorrowedFd<'_>, name: &Name, access: Access) -> Step<(File, Stat)> {
+pub(crate) fn open_regular(dir: &Dir, name: &Name, access: Access) -> Step<(File, Stat)> {
     let held = hold(dir, name)?;
     must_be_regular(&held.stat)?;
-    let mode = match access {
-        Access::Read => OFlags::RDONLY,
-        Access::Write => OFlags::WRONLY,
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    match access {
+        Access::Read => options.read(true),
+        Access::Write => options.write(true),
     };
-    let flags = mode | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = match rustix::fs::openat(dir, name.as_os_str(), flags, Mode::empty()) {
-        // A FIFO or a socket slipped in after the look.
-        Err(Errno::NXIO) => return Err(Fault::NotARegularFile),
-        other => File::from(other?),
+    options.follow(FollowSymlinks::No).custom_flags(flags.bits().cast_signed());
+    let file = match dir.open_with(name.as_os_str(), &options) {
+        Ok(file) => file.into_std(),
+        Err(error) => match errno(&error) {
+            // A FIFO or a socket slipped in after the look.
+            Errno::NXIO => return Err(Fault::NotARegularFile),
+            other => return Err(other.into()),
+        },
     };
     let stat = rustix::fs::fstat(&file)?;
     must_be_regular(&stat)?;
@@ -90,52 +111,51 @@ pub(crate) fn must_be_regular(stat: &Stat) -> Step<()> {
 }
 
 /// Makes a file that did not exist, readable by its owner alone until it is published.
-pub(crate) fn make_file(dir: BorrowedFd<'_>, name: &Name) -> Sys<File> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    rustix::fs::openat(dir, name.as_os_str(), flags, mode).map(File::from)
+pub(crate) fn make_file(dir: &Dir, name: &Name) -> Sys<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).follow(FollowSymlinks::No);
+    let made = dir.open_with(name.as_os_str(), &options);
+    made.map(cap_std::fs::File::into_std).map_err(|error| errno(&error))
 }
 
 /// Makes a directory of mode 0755, whatever the umask, and takes hold of it.
-pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: &Name) -> Step<OwnedFd> {
-    let readable = Mode::from_raw_mode(0o755);
-    rustix::fs::mkdirat(dir, name.as_os_str(), readable)?;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let made = rustix::fs::openat(dir, name.as_os_str(), flags, Mode::empty())?;
-    let inherited = Mode::from_raw_mode(rustix::fs::fstat(&made)?.st_mode) & Mode::SGID;
-    rustix::fs::fchmod(&made, readable | inherited)?;
+pub(crate) fn make_dir(dir: &Dir, name: &Name) -> Step<Dir> {
+    const READABLE: u32 = 0o755;
+    let mut builder = DirBuilder::new();
+    builder.mode(READABLE);
+    dir.create_dir_with(name.as_os_str(), &builder)?;
+    let made = dir.open_dir_nofollow(name.as_os_str())?;
+    // A handle that only holds a directory cannot change its mode.
+    let open = reopen_dir(&made)?;
+    let inherited = Mode::from_raw_mode(rustix::fs::fstat(&open)?.st_mode) & Mode::SGID;
+    rustix::fs::fchmod(&open, Mode::from_raw_mode(READABLE) | inherited)?;
     Ok(made)
 }
 
 /// Opens the directory behind a handle for reading its entries.
-pub(crate) fn read_dir(dir: BorrowedFd<'_>) -> Sys<Dir> {
-    Dir::new(reopen_dir(dir)?)
+pub(crate) fn read_dir(dir: &Dir) -> Sys<rustix::fs::Dir> {
+    rustix::fs::Dir::new(reopen_dir(dir)?)
 }
 
 /// A descriptor to read or sync, of the very directory: its own `.` is no link.
-fn reopen_dir(dir: BorrowedFd<'_>) -> Sys<OwnedFd> {
+fn reopen_dir(dir: &Dir) -> Sys<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(dir, c".", flags, Mode::empty())
 }
 
 /// The type of an entry, links not followed.
-pub(crate) fn kind_of(dir: BorrowedFd<'_>, name: &Name) -> Sys<FileType> {
+pub(crate) fn kind_of(dir: &Dir, name: &Name) -> Sys<FileType> {
     let stat = rustix::fs::statat(dir, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode))
 }
 
 /// Puts `from` in the place of whatever file or link `to` is.
-pub(crate) fn rename_over(dir: BorrowedFd<'_>, from: &Name, to: &Name) -> Sys<()> {
-    rustix::fs::renameat(dir, from.as_os_str(), dir, to.as_os_str())
+pub(crate) fn rename_over(dir: &Dir, from: &Name, to: &Name) -> Sys<()> {
+    dir.rename(from.as_os_str(), dir, to.as_os_str()).map_err(|error| errno(&error))
 }
 
 /// Moves `from` to `to` only if nothing has that name.
-pub(crate) fn rename_new(
-    from_dir: BorrowedFd<'_>,
-    from: &Name,
-    to_dir: BorrowedFd<'_>,
-    to: &Name,
-) -> Sys<()> {
+pub(crate) fn rename_new(from_dir: &Dir, from: &Name, to_dir: &Dir, to: &Name) -> Sys<()> {
     let (from, to) = (from.as_os_str(), to.as_os_str());
     match rustix::fs::renameat_with(from_dir, from, to_dir, to, RenameFlags::NOREPLACE) {
         // The file system cannot; a second name is as exclusive.
@@ -148,17 +168,17 @@ pub(crate) fn rename_new(
 }
 
 /// Removes a file or a link.
-pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &Name) -> Sys<()> {
-    rustix::fs::unlinkat(dir, name.as_os_str(), AtFlags::empty())
+pub(crate) fn unlink(dir: &Dir, name: &Name) -> Sys<()> {
+    dir.remove_file(name.as_os_str()).map_err(|error| errno(&error))
 }
 
 /// Removes an empty directory.
-pub(crate) fn remove_dir(dir: BorrowedFd<'_>, name: &Name) -> Sys<()> {
-    rustix::fs::unlinkat(dir, name.as_os_str(), AtFlags::REMOVEDIR)
+pub(crate) fn remove_dir(dir: &Dir, name: &Name) -> Sys<()> {
+    dir.remove_dir(name.as_os_str()).map_err(|error| errno(&error))
 }
 
 /// Makes the entries of a directory last.
-pub(crate) fn sync_dir(dir: BorrowedFd<'_>) -> Step<()> {
+pub(crate) fn sync_dir(dir: &Dir) -> Step<()> {
     DirSync::prepare(dir)?.sync()
 }
 
@@ -166,7 +186,7 @@ pub(crate) fn sync_dir(dir: BorrowedFd<'_>) -> Step<()> {
 pub(crate) struct DirSync(Option<OwnedFd>);
 
 impl DirSync {
-    pub(crate) fn prepare(dir: BorrowedFd<'_>) -> Step<Self> {
+    pub(crate) fn prepare(dir: &Dir) -> Step<Self> {
         match reopen_dir(dir) {
             Ok(open) => Ok(Self(Some(open))),
             Err(Errno::ACCESS) => Ok(Self(None)),

@@ -10,7 +10,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use rustix::fs::{Mode, OFlags};
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 
 use crate::error::{Fault, Result, settle};
 use crate::path::components;
@@ -101,7 +102,7 @@ impl Options {
 /// Paths are relative to the root, or absolute with the root's path (or an alias) as their leading
 /// components. A jail is `Send` and `Sync`; its verbs may run in parallel.
 pub struct Jail {
-    root: OwnedFd,
+    root: Dir,
     names: Vec<Vec<OsString>>,
     options: Options,
     /// Held while a writer of this jail compares and publishes, so that two of them never both win.
@@ -123,9 +124,8 @@ impl Jail {
     /// pass a caller's text.
     pub fn open(root: &Path, options: Options) -> Result<Self> {
         let shown = root.to_string_lossy();
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(root, flags, Mode::empty());
-        let descriptor = opened.map_err(|errno| Fault::from(errno).at(&shown))?;
+        let opened = Dir::open_ambient_dir(root, ambient_authority());
+        let opened = opened.map_err(|error| Fault::from(error).at(&shown))?;
         let mut names: Vec<_> = options.aliases.iter().map(|alias| components(alias)).collect();
         for name in own_names(root).map_err(|error| Fault::from(error).at(&shown))? {
             let parts = components(&name);
@@ -133,7 +133,7 @@ impl Jail {
                 names.push(parts);
             }
         }
-        let jail = Self { root: descriptor, names, options, publishing: Mutex::new(()) };
+        let jail = Self { root: opened, names, options, publishing: Mutex::new(()) };
         if !jail.options.read_only {
             sweep::dead_temps(&jail);
         }
@@ -165,7 +165,7 @@ impl Jail {
         settle(path, || {
             let resolved = resolve(self, path, LastLink::Follow)?;
             match resolved.end {
-                End::Directory => Ok(resolved.trail.dir().try_clone_to_owned()?),
+                End::Directory => Ok(resolved.trail.dir().try_clone()?.into_std_file().into()),
                 End::Entry(..) => Err(Fault::NotADirectory),
                 End::Missing { .. } => Err(Fault::NotFound),
             }
@@ -195,8 +195,8 @@ impl Jail {
         })
     }
 
-    pub(crate) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
+    pub(crate) fn root(&self) -> &Dir {
+        &self.root
     }
 
     pub(crate) fn root_names(&self) -> &[Vec<OsString>] {

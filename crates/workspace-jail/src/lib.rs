@@ -59,12 +59,13 @@
 //! Not held: somebody who moves a directory out of the root *while a verb works in it* (it works on in
 //! the directory it holds), and hard links made from outside before (see [`Hardlinks`]).
 //!
-//! # Why it walks by itself
+//! # Two walls
 //!
-//! `openat2(RESOLVE_BENEATH)`, and cap-std on top of it, keep a path inside as well. They do not tell
-//! what the path is after links, which [`Protect`] must know; they open by path again for the rename
-//! of an atomic write; and where the call is missing, another implementation runs. This crate takes the
-//! steps itself, the same on every kernel, and its tests compare each answer with cap-std's.
+//! Every directory is held as a capability of `cap-std`, which refuses to open what lies outside of it
+//! (`openat2(RESOLVE_BENEATH)` where the kernel has it, its own walk elsewhere). On top of that the
+//! crate goes one name at a time and follows links itself: a single call would not tell what the path
+//! is after links, which [`Protect`] must know, and would open by path again for the rename of an
+//! atomic write. The tests compare each answer with `cap-std`'s own for the whole path.
 //!
 //! # Features
 //!

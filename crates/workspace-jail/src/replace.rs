@@ -5,8 +5,9 @@
 //! planted under the name is replaced, not followed. The target of a link that stays inside is what is
 //! replaced; the link survives.
 
-use std::os::fd::BorrowedFd;
 use std::sync::PoisonError;
+
+use cap_std::fs::Dir;
 
 use crate::at::{self, Access};
 use crate::attributes;
@@ -92,7 +93,7 @@ fn publish(
 
 fn put(
     jail: &Jail,
-    dir: BorrowedFd<'_>,
+    dir: &Dir,
     name: &Name,
     existing: Option<&Existing>,
     bytes: &[u8],
@@ -125,7 +126,7 @@ fn put(
 }
 
 /// Looks once more at what is about to be replaced: a regular file, and the expected one.
-fn still_there(dir: BorrowedFd<'_>, name: &Name, expected: Option<Sha256>) -> Step<()> {
+fn still_there(dir: &Dir, name: &Name, expected: Option<Sha256>) -> Step<()> {
     let gone = |fault| match fault {
         Fault::NotFound => Fault::Changed,
         other => other,

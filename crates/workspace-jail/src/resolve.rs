@@ -5,9 +5,9 @@
 //! to the directory the trail came through. Above the root there is nothing, and an absolute link has no
 //! place to start: both are [`Fault::Outside`], without a look at what may be there.
 //!
-//! Why not one `openat2(RESOLVE_BENEATH)`: the kernel does not tell the path after links, which
-//! protected names are compared with; a write needs the parent it will rename in; and here kernels
-//! without that call go the same way as all others. The tests compare the two, path by path.
+//! Why not one call of `cap-std` for the whole path: it does not tell the path after links, which
+//! protected names are compared with, and a write needs the parent it will rename in. The tests
+//! compare the two, path by path.
 
 use rustix::fs::FileType;
 
@@ -87,7 +87,7 @@ pub(crate) fn resolve<'j>(jail: &'j Jail, text: &str, last: LastLink) -> Step<Re
             other => other?,
         };
         match held.kind() {
-            FileType::Directory => trail.down(name, held.handle),
+            FileType::Directory => trail.down(name, held.into_dir()),
             FileType::Symlink if !(last == LastLink::Keep && rest.is_empty()) => {
                 links += 1;
                 if links > MAX_LINKS {

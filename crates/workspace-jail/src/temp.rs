@@ -6,8 +6,8 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::BorrowedFd;
 
+use cap_std::fs::Dir;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 8;
 /// A file on its way. Dropped unpublished, it is removed.
 #[derive(Debug)]
 pub(crate) struct Temp<'d> {
-    dir: BorrowedFd<'d>,
+    dir: &'d Dir,
     name: Name,
     file: File,
     published: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Temp<'d> {
 
 impl<'d> Temp<'d> {
     /// Makes an empty file in `dir`.
-    pub(crate) fn make(dir: BorrowedFd<'d>) -> Step<Self> {
+    pub(crate) fn make(dir: &'d Dir) -> Step<Self> {
         for _ in 0..ATTEMPTS {
             let name = fresh_name()?;
             let file = match at::make_file(dir, &name) {

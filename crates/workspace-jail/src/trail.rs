@@ -7,7 +7,8 @@
 //! are held, whatever the depth: going further up walks down again.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use cap_std::fs::Dir;
 
 use crate::at;
 use crate::path::Name;
@@ -18,18 +19,18 @@ const KEPT_OPEN: usize = 32;
 #[derive(Debug)]
 struct Level {
     name: Name,
-    dir: Option<OwnedFd>,
+    dir: Option<Dir>,
 }
 
 /// A directory below the root and the way to it.
 #[derive(Debug)]
 pub(crate) struct Trail<'j> {
-    root: BorrowedFd<'j>,
+    root: &'j Dir,
     levels: Vec<Level>,
 }
 
 impl<'j> Trail<'j> {
-    pub(crate) fn new(root: BorrowedFd<'j>) -> Self {
+    pub(crate) fn new(root: &'j Dir) -> Self {
         Self { root, levels: Vec::new() }
     }
 
@@ -49,16 +50,16 @@ impl<'j> Trail<'j> {
     }
 
     /// The directory itself.
-    pub(crate) fn dir(&self) -> BorrowedFd<'_> {
+    pub(crate) fn dir(&self) -> &Dir {
         match self.levels.last() {
             None => self.root,
             // `up` leaves the last level open or gives it up.
-            Some(level) => level.dir.as_ref().map_or(self.root, |dir| dir.as_fd()),
+            Some(level) => level.dir.as_ref().unwrap_or(self.root),
         }
     }
 
     /// Goes down into `dir`, which was opened by `name` from [`Trail::dir`].
-    pub(crate) fn down(&mut self, name: Name, dir: OwnedFd) {
+    pub(crate) fn down(&mut self, name: Name, dir: Dir) {
         self.levels.push(Level { name, dir: Some(dir) });
         if let Some(passed) = self.levels.len().checked_sub(KEPT_OPEN + 1) {
             self.levels[passed].dir = None;
@@ -81,10 +82,10 @@ impl<'j> Trail<'j> {
     /// Walks down again; fails with the index of the first level that cannot be entered.
     fn reopen(&mut self) -> Result<(), usize> {
         let keep_from = self.levels.len().saturating_sub(KEPT_OPEN);
-        let mut passing: Option<OwnedFd> = None;
+        let mut passing: Option<Dir> = None;
         for index in 0..self.levels.len() {
             let kept = index.checked_sub(1).and_then(|above| self.levels[above].dir.as_ref());
-            let above = kept.or(passing.as_ref()).map_or(self.root, |dir| dir.as_fd());
+            let above = kept.or(passing.as_ref()).unwrap_or(self.root);
             let dir = at::hold_dir(above, &self.levels[index].name).map_err(|_| index)?;
             if index >= keep_from {
                 self.levels[index].dir = Some(dir);

@@ -9,10 +9,10 @@
 //! Other ignore files and the user's global one do not: the answer depends on the workspace alone.
 
 use std::ffi::OsStr;
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use cap_std::fs::Dir;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::FileType;
@@ -47,7 +47,7 @@ pub(crate) enum Flow {
 #[derive(Debug)]
 pub(crate) struct Visit<'a> {
     /// The directory it is in.
-    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) dir: &'a Dir,
     pub(crate) name: &'a Name,
     /// Its path relative to the root.
     pub(crate) path: &'a Path,
@@ -207,7 +207,7 @@ impl<'j> Walk<'j> {
     }
 
     /// The rules in a directory's `.gitignore`. As for git, a link is none.
-    fn rules_of(&mut self, dir: BorrowedFd<'_>) -> Rules {
+    fn rules_of(&mut self, dir: &Dir) -> Rules {
         let none = Rules { compiled: Gitignore::empty(), size: 0 };
         if self.include_ignored {
             return none;
@@ -226,7 +226,7 @@ impl<'j> Walk<'j> {
 }
 
 /// The text of a directory's `.gitignore`; of one that is too large only so much that it shows.
-fn gitignore(dir: BorrowedFd<'_>) -> Option<String> {
+fn gitignore(dir: &Dir) -> Option<String> {
     let name = Name::new(b".gitignore")?;
     let (file, stat) = at::open_regular(dir, &name, Access::Read).ok()?;
     let size = read::size_of(&stat).min(MAX_RULES_HERE + 1);
