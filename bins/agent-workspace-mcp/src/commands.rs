@@ -5,11 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use proc_runner::Command;
 use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
 use tempfile::TempDir;
@@ -18,6 +20,7 @@ use workspace_jail::Jail;
 use crate::config::{Config, Confinement, Network};
 use crate::environment::{self, Identity};
 use crate::reply::{ErrorKind, Failure};
+use crate::state;
 
 /// What runs commands.
 #[derive(Debug)]
@@ -113,14 +116,14 @@ impl Commands {
             Kind::Bare(home) => {
                 let command = Command::new(&self.shell)
                     .args(arguments)
-                    .envs(self.environment(home.path()))
+                    .envs(self.environment(private(home.path())))
                     .cwd(cwd);
                 Ok(Ready { command, status: None })
             }
             Kind::Confined { sandbox, .. } => {
                 let target = Target::new(&self.shell, cwd)
                     .args(arguments)
-                    .envs(self.environment(&sandbox.home()));
+                    .envs(self.environment(sandbox.environment()));
                 let confined =
                     sandbox.confine(target).map_err(|error| unavailable(&with_source(&error)))?;
                 let command =
@@ -130,10 +133,18 @@ impl Commands {
         }
     }
 
-    fn environment(&self, home: &Path) -> BTreeMap<OsString, OsString> {
+    fn environment(
+        &self,
+        places: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<OsString, OsString> {
         let identity = self.identity.get_or_init(Identity::of_operator);
-        environment::build(std::env::vars_os(), self.network, home, home, identity)
+        environment::build(std::env::vars_os(), self.network, places, identity)
     }
+}
+
+/// The private home of commands that run without a sandbox.
+fn private(home: &Path) -> [(OsString, OsString); 2] {
+    ["HOME", "TMPDIR"].map(|name| (name.into(), home.into()))
 }
 
 fn bare() -> anyhow::Result<Kind> {
@@ -171,7 +182,8 @@ fn missing(report: &Report) -> String {
 }
 
 fn policy(config: &Config, workspace: OwnedFd) -> Policy {
-    let mut policy = Policy::new(workspace).net(match config.network {
+    let scratch = scratch_parent(workspace.as_fd());
+    let mut policy = Policy::new(workspace).scratch_parent(scratch).net(match config.network {
         Network::Off => Net::Off,
         Network::On => Net::On,
     });
@@ -184,6 +196,17 @@ fn policy(config: &Config, workspace: OwnedFd) -> Policy {
         policy = policy.helper(Helper::Program(helper.clone()));
     }
     policy
+}
+
+/// A place for temporary files that does not lie in the workspace, where commands could reach all of it.
+fn scratch_parent(workspace: BorrowedFd<'_>) -> PathBuf {
+    let usual = std::env::temp_dir();
+    let places = [usual.clone(), "/var/tmp".into(), "/dev/shm".into()];
+    let outside = |place: &PathBuf| {
+        Dir::open_ambient_dir(place, ambient_authority())
+            .is_ok_and(|dir| matches!(state::is_below(dir.as_fd(), workspace), Ok(false)))
+    };
+    places.into_iter().find(outside).unwrap_or(usual)
 }
 
 fn unavailable(reason: &str) -> Failure {

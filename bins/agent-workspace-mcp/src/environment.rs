@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use proc_runner::{Cancel, Command, Discard, End, Limits};
@@ -18,7 +18,7 @@ const PROXIES: &[&str] = &["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"]
 /// What a command without a `PATH` of its own gets.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Names and values; `home` and `tmp` are the command's private places.
+/// Names and values; `places` are those of the command's private home and of toolchains.
 ///
 /// # Security
 ///
@@ -27,8 +27,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 pub fn build(
     given: impl Iterator<Item = (OsString, OsString)>,
     network: Network,
-    home: &Path,
-    tmp: &Path,
+    places: impl IntoIterator<Item = (OsString, OsString)>,
     identity: &Identity,
 ) -> BTreeMap<OsString, OsString> {
     let mut built: BTreeMap<OsString, OsString> =
@@ -36,9 +35,8 @@ pub fn build(
     built.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
     built.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
     built.entry("TERM".into()).or_insert_with(|| "dumb".into());
+    built.extend(places);
     let mut set = |name: &str, value: &OsStr| built.insert(name.into(), value.into());
-    set("HOME", home.as_os_str());
-    set("TMPDIR", tmp.as_os_str());
     // A prompt that nobody answers would only run into the timeout.
     set("GIT_TERMINAL_PROMPT", "0".as_ref());
     for (role, value) in [("NAME", &identity.name), ("EMAIL", &identity.email)] {
@@ -103,7 +101,9 @@ mod tests {
     fn built(given: &[(&str, &str)], network: Network) -> Vec<String> {
         let given = given.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let identity = Identity { name: Some("Ada".into()), email: None };
-        build(given, network, Path::new("/h"), Path::new("/t"), &identity)
+        let places =
+            [("HOME", "/h"), ("TMPDIR", "/h")].map(|(name, place)| (name.into(), place.into()));
+        build(given, network, places, &identity)
             .into_iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect()
@@ -134,7 +134,7 @@ mod tests {
                 "PATH=/bin",
                 "SSL_CERT_FILE=/c",
                 "TERM=dumb",
-                "TMPDIR=/t",
+                "TMPDIR=/h",
             ]
         );
         assert!(

@@ -88,7 +88,7 @@ pub fn subdirectory(state: &Dir, name: &str) -> std::io::Result<Dir> {
 }
 
 /// Whether `dir` is `root` or lies below it.
-fn is_below(dir: BorrowedFd<'_>, root: BorrowedFd<'_>) -> rustix::io::Result<bool> {
+pub(crate) fn is_below(dir: BorrowedFd<'_>, root: BorrowedFd<'_>) -> rustix::io::Result<bool> {
     let identity =
         |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
     let root = identity(root)?;

@@ -83,6 +83,11 @@ pub struct Detail {
     pub expected: Option<usize>,
     /// The first 20 places, by line; a line with two places is there twice.
     pub candidates: Vec<LineSpan>,
+    /// What each of the candidates stands in, such as `class A > def m`, `jobs.build.steps[2].run` or
+    /// `[package] name`; as many as candidates, or empty where the language has no grammar in this build or
+    /// the text is not given to it. For `ambiguous` and `count_mismatch`. Best effort: the file need not parse.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scopes: Vec<Option<String>>,
     /// The most similar block of the file, if one is similar enough to be of use.
     pub closest: Option<Closest>,
     /// What probably went wrong, most telling first.
@@ -189,11 +194,13 @@ impl fmt::Display for EditError {
                 self.fmt_places(f)?;
                 f.write_str(
                     "; add neighbouring lines to 'old' until it is unique, or say which with at_line, or replace_all",
-                )
+                )?;
+                self.fmt_scopes(f)
             }
             ErrorKind::CountMismatch => {
                 self.fmt_places(f)?;
-                write!(f, ", expected {}", detail.expected.unwrap_or_default())
+                write!(f, ", expected {}", detail.expected.unwrap_or_default())?;
+                self.fmt_scopes(f)
             }
             ErrorKind::Overlap => write!(
                 f,
@@ -226,6 +233,20 @@ impl EditError {
             return Ok(());
         }
         write!(f, " at {}{}", AtLines(&lines), if more { " and more" } else { "" })
+    }
+
+    fn fmt_scopes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 10;
+        let lines = self.detail.candidates.iter().map(|span| span.first);
+        let mut named: Vec<_> = lines
+            .zip(&self.detail.scopes)
+            .filter_map(|(line, scope)| Some((line, scope.as_deref()?)))
+            .collect();
+        named.dedup();
+        for (line, scope) in named.into_iter().take(SHOWN) {
+            write!(f, "\n  line {line} in {scope}")?;
+        }
+        Ok(())
     }
 
     fn fmt_not_found(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

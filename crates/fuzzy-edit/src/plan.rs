@@ -62,7 +62,7 @@ pub fn plan(
     let mut applied = Vec::with_capacity(edits.len());
     let mut warnings = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        let step = Step { index, edit, options, marked: !mark.is_empty() };
+        let step = Step { index, edit, path, options, marked: !mark.is_empty() };
         let (patches, mut done) = step
             .run(&state.text, &mut warnings)
             .map_err(|error| state.meets_earlier(error, raw, edit, options))?;
@@ -211,10 +211,17 @@ fn span(view: &View<'_>, place: &Place) -> LineSpan {
     LineSpan { first, last: first + view.newlines(place.range.start..last) }
 }
 
+/// The offset at which a place has something to see.
+fn first_visible(view: &View<'_>, place: &Place) -> usize {
+    let text = cut(&view.text, place.range.clone());
+    place.range.start + text.find(|c: char| !c.is_whitespace()).unwrap_or(0)
+}
+
 /// One edit on one text.
 struct Step<'e> {
     index: usize,
     edit: &'e Edit,
+    path: &'e Path,
     options: &'e Options,
     /// Whether the file begins with a byte-order mark.
     marked: bool,
@@ -318,8 +325,11 @@ impl Step<'_> {
             error.detail.level = Some(level);
             error.detail.count = count;
             error.detail.expected = self.edit.expected_count;
-            error.detail.candidates =
-                places.iter().take(NAMED).map(|place| span(view, place)).collect();
+            let named = || places.iter().take(NAMED);
+            error.detail.candidates = named().map(|place| span(view, place)).collect();
+            let starts: Vec<usize> = named().map(|place| first_visible(view, place)).collect();
+            let limit = self.options.limits.validated_bytes;
+            error.detail.scopes = syntax::scopes(self.path, &view.text, &starts, limit);
             Err(error)
         };
         if hits.count > 1 && self.edit.at_line.is_some() {

@@ -1,7 +1,7 @@
 //! Whether a text parses in the language its file name says.
 //!
-//! The verdict is the real parser's. tree-sitter only counts faults where a text was not valid before
-//! either, and finds tabs in YAML: as a verdict it is wrong both ways.
+//! The verdict is the real parser's. tree-sitter counts faults where a text was not valid before either,
+//! finds tabs in YAML and names the scope of a place: as a verdict it is wrong both ways.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,11 +14,15 @@ mod json_faults;
 mod judge;
 mod language;
 mod python;
+#[cfg(any(feature = "python", feature = "json", feature = "toml", feature = "yaml"))]
+mod scope;
 mod toml;
 mod tree;
 mod yaml;
 
 pub(crate) use judge::judge;
+#[cfg(any(feature = "python", feature = "json", feature = "toml", feature = "yaml"))]
+pub(crate) use scope::scopes;
 
 /// A language with a parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,6 +134,17 @@ pub fn validate(path: &Path, bytes: &[u8]) -> Verdict {
         Some(Checked::Invalid(fault)) => Verdict::Invalid(fault.issue(language, text)),
         None => Verdict::NotValidated { reason: Unchecked::ParserFailed },
     }
+}
+
+/// Names what places stand in; without a grammar, none.
+#[cfg(not(any(feature = "python", feature = "json", feature = "toml", feature = "yaml")))]
+pub(crate) fn scopes(
+    _: &Path,
+    _text: &str,
+    _places: &[usize],
+    _limit: usize,
+) -> Vec<Option<String>> {
+    Vec::new()
 }
 
 /// What a language's parser says.

@@ -197,3 +197,15 @@ fn a_command_on_the_default_rung_stays_in_the_workspace() {
     assert!(answer.text.contains(testkit::Fixture::CANARY), "{answer:?}");
     assert_eq!(answer.facts["sandbox"], "none");
 }
+
+#[test]
+fn a_workspace_that_holds_the_temporary_directory_is_confined_all_the_same() {
+    let fixture = testkit::Fixture::new("//- tmp/\n");
+    let tmp = fixture.root().join("tmp");
+    let mut server = Binary::start(&fixture, &[], &[("TMPDIR", tmp.to_str().unwrap())]);
+    server.hello("2025-11-25");
+    let answer = server.call(1, "run_bash", json!({"command": "echo confined; ls tmp"}));
+    let facts = &answer["result"]["_meta"]["agent-workspace/result"];
+    assert_eq!(facts["sandbox"], "landlock", "{answer}");
+    assert_eq!(answer["result"]["content"][0]["text"], "[Exit code: 0]\nconfined\n");
+}

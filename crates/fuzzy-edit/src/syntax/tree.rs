@@ -1,16 +1,24 @@
-//! How many faults tree-sitter sees: a count to compare with an earlier one, never a verdict.
+//! The one door to the tree-sitter grammars: a tree for naming places and for comparing counts of faults,
+//! never a verdict.
+//!
+//! Grammars are C that trusts its input. What one of them cannot bear is kept from it here.
 
 use super::Language;
 
-/// Counts ERROR and MISSING nodes; nothing where the grammar cannot be trusted with the text.
-#[cfg(any(feature = "toml", feature = "yaml"))]
-pub(super) fn faults(language: Language, text: &str) -> Option<usize> {
-    /// Bytes up to which a tree is built.
-    const MAX_BYTES: usize = 2 << 20;
+/// Bytes up to which a tree is built.
+const MAX_BYTES: usize = 2 << 20;
+
+/// Builds a tree; nothing where the grammar was left out or cannot be trusted with the text.
+#[cfg(any(feature = "python", feature = "json", feature = "toml", feature = "yaml"))]
+pub(super) fn parse(language: Language, text: &str) -> Option<tree_sitter::Tree> {
     if text.len() > MAX_BYTES {
         return None;
     }
     let grammar: tree_sitter::Language = match language {
+        #[cfg(feature = "python")]
+        Language::Python if !overflows(text) => tree_sitter_python::LANGUAGE.into(),
+        #[cfg(feature = "json")]
+        Language::Json | Language::Jsonc | Language::Jsonl => tree_sitter_json::LANGUAGE.into(),
         #[cfg(feature = "toml")]
         Language::Toml => tree_sitter_toml::LANGUAGE.into(),
         #[cfg(feature = "yaml")]
@@ -19,7 +27,13 @@ pub(super) fn faults(language: Language, text: &str) -> Option<usize> {
     };
     let mut parser = tree_sitter::Parser::new();
     parser.set_language(&grammar).ok()?;
-    let tree = parser.parse(text, None)?;
+    parser.parse(text, None)
+}
+
+/// Counts ERROR and MISSING nodes; nothing where there is no tree.
+#[cfg(any(feature = "python", feature = "json", feature = "toml", feature = "yaml"))]
+pub(super) fn faults(language: Language, text: &str) -> Option<usize> {
+    let tree = parse(language, text)?;
     let mut cursor = tree.walk();
     let mut count = 0;
     loop {
@@ -36,9 +50,30 @@ pub(super) fn faults(language: Language, text: &str) -> Option<usize> {
     }
 }
 
-#[cfg(not(any(feature = "toml", feature = "yaml")))]
+#[cfg(not(any(feature = "python", feature = "json", feature = "toml", feature = "yaml")))]
 pub(super) fn faults(_language: Language, _text: &str) -> Option<usize> {
     None
+}
+
+/// Whether the Python grammar must not see the text: its scanner saves its state in 1024 bytes and writes
+/// one beyond them, two for each level of indentation and up to 257 for the strings that are open.
+///
+/// Levels are ever wider, so the widest indentation bounds their number. A backslash carries it on into the
+/// next line.
+#[cfg(feature = "python")]
+fn overflows(text: &str) -> bool {
+    const MAX_COLUMNS: usize = 380;
+    let mut columns = 0_usize;
+    text.split('\n').any(|line| {
+        let rest = line.trim_start_matches([' ', '\t', '\r', '\u{c}', '\\']);
+        let blanks = line.as_bytes().get(..line.len() - rest.len()).unwrap_or_default();
+        columns += blanks.iter().map(|&byte| if byte == b'\t' { 8 } else { 1 }).sum::<usize>();
+        let wide = columns > MAX_COLUMNS;
+        if !(rest.is_empty() && blanks.contains(&b'\\')) {
+            columns = 0;
+        }
+        wide
+    })
 }
 
 /// Whether the YAML grammar must not see the text: its scanner aborts the process when blocks nest beyond
