@@ -61,7 +61,8 @@
 //! - All edits or none: an error leaves nothing to write. Edits apply in order, each to the text before it.
 //! - Every byte outside the matches stays: line endings (also mixed ones), byte-order mark, a missing last
 //!   newline. Lines of the match that the edit keeps stay as well.
-//! - Two places are never narrowed to one by a guess. Overlapping places are two.
+//! - Two places are never narrowed to one by a guess. Overlapping places are two. The refusal says in what
+//!   each one stands, such as `class A > def m`, `jobs.build.steps[2].run` or `[package] name`: [`Detail::scopes`].
 //! - A placeholder such as `// ... existing code ...` is refused, not interpreted.
 //! - An edit that makes a valid file invalid, or an invalid one worse, is refused. The verdict is that of
 //!   the language's real parser.
@@ -79,12 +80,15 @@
 //! File, edits and path may all be hostile. `path` is only read as a name. Parsers are the risk: they run
 //! on a thread with a large stack, behind bounds of size and depth, and one that panics is no verdict.
 //! [tree-sitter-yaml aborts the process](https://github.com/tree-sitter-grammars/tree-sitter-yaml) on blocks
-//! nested 254 deep, so it never sees a text with such a line.
+//! nested 254 deep, and the scanner of
+//! [tree-sitter-python](https://github.com/tree-sitter/tree-sitter-python) writes beyond its buffer at some 500
+//! levels of indentation, so neither sees a text with such a line.
 //!
 //! # Features
 //!
-//! - `python`, `json`, `toml`, `yaml` (default): the parsers. Without one, files of that language are edited
-//!   with the warning [`Warning::NotValidated`].
+//! - `python`, `json`, `toml`, `yaml` (default): the parser that gives the verdict and the tree-sitter grammar
+//!   that names scopes. Without one, files of that language are edited with the warning
+//!   [`Warning::NotValidated`], and places are told by line alone.
 //! - `serde`: `Serialize` and `Deserialize` for the public types.
 
 mod compose;

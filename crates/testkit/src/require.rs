@@ -1,6 +1,7 @@
 //! What a test needs from the machine: said when it is missing, and fatal where nothing may skip.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Under this variable no test may skip.
 const NO_SKIP: &str = "AGENT_WORKSPACE_TESTS_NO_SKIP";
@@ -26,7 +27,6 @@ impl fmt::Display for Missing {
 /// # Panics
 ///
 /// If the thing is missing and `AGENT_WORKSPACE_TESTS_NO_SKIP` is set: there a skip is a failure.
-#[expect(clippy::print_stderr, reason = "a skipped test must say what was missing")]
 pub fn require<T>(test: &str, probe: Result<T, Missing>) -> Option<T> {
     match probe {
         Ok(value) => Some(value),
@@ -34,7 +34,9 @@ pub fn require<T>(test: &str, probe: Result<T, Missing>) -> Option<T> {
             panic!("{test}: {missing}, and {NO_SKIP} forbids to skip")
         }
         Err(missing) => {
-            eprintln!("SKIPPED {test}: {missing}");
+            // Not eprintln: the test runner would keep it to itself.
+            let said = writeln!(std::io::stderr(), "SKIPPED {test}: {missing}");
+            assert!(said.is_ok(), "a skip must be said");
             None
         }
     }

@@ -15,6 +15,8 @@ mod part;
 
 use part::{Part, parts};
 
+/// Bytes up to which places are named: half a second of plain text, a few of the most hostile.
+const MAX_BYTES: usize = 1 << 20;
 /// Levels of a tree that are looked at; code does not nest so deep.
 const MAX_DEPTH: usize = 2_000;
 /// Parts of a scope that are told, the innermost.
@@ -28,7 +30,8 @@ pub(crate) fn scopes(
     places: &[usize],
     limit: usize,
 ) -> Vec<Option<String>> {
-    let Some(language) = language::by_name(path).filter(|_| text.len() <= limit) else {
+    let Some(language) = language::by_name(path).filter(|_| text.len() <= limit.min(MAX_BYTES))
+    else {
         return Vec::new();
     };
     let named = guarded(|| {
@@ -47,7 +50,7 @@ fn scope_at(language: Language, tree: &Tree, text: &str, at: usize) -> Option<St
         let Some(index) = enter(&mut cursor, at) else {
             return told(&scope);
         };
-        scope.extend(parts(language, parent, cursor.node(), index, text));
+        scope.extend(parts(language, parent, cursor.node(), index, text)?);
     }
     None
 }

@@ -5,12 +5,11 @@
 
 use super::Language;
 
-/// Bytes up to which a tree is built.
-const MAX_BYTES: usize = 2 << 20;
-
 /// Builds a tree; nothing where the grammar was left out or cannot be trusted with the text.
 #[cfg(any(feature = "python", feature = "json", feature = "toml", feature = "yaml"))]
 pub(super) fn parse(language: Language, text: &str) -> Option<tree_sitter::Tree> {
+    /// Bytes up to which a tree is built.
+    const MAX_BYTES: usize = 2 << 20;
     if text.len() > MAX_BYTES {
         return None;
     }
@@ -102,16 +101,34 @@ fn aborts(text: &str) -> bool {
         || text.split(['\n', '\r']).any(|line| levels(line) >= MAX_LEVELS)
 }
 
-#[cfg(all(test, feature = "yaml"))]
+#[cfg(test)]
 mod tests {
-    use super::*;
-
+    #[cfg(feature = "yaml")]
     #[test]
     fn the_yaml_grammar_never_sees_what_it_cannot_bear() {
+        use super::*;
+
         for mark in ["- ", "? ", ": ", ": - ", "? - : "] {
             assert_eq!(faults(Language::Yaml, &format!("{}a\n", mark.repeat(300))), None);
         }
         assert_eq!(faults(Language::Yaml, &"a: 1\n".repeat(40_000)), None);
         assert_eq!(faults(Language::Yaml, "a:\n  - b\n"), Some(0));
+    }
+
+    #[cfg(feature = "python")]
+    #[test]
+    fn the_python_grammar_never_sees_what_it_cannot_bear() {
+        use super::*;
+
+        let nest = |levels: usize, step: &str, end: &str| -> String {
+            let line = |level| format!("{}if a:{end}", step.repeat(level));
+            (0..levels).map(line).chain([format!("{}f'{{b}}'\n", step.repeat(levels))]).collect()
+        };
+        assert_eq!(faults(Language::Python, &nest(380, " ", "\n")), Some(0));
+        for (levels, step) in [(381, " "), (48, "\t"), (200, "\\\n  ")] {
+            assert_eq!(faults(Language::Python, &nest(levels, step, "\n")), None, "{step:?}");
+        }
+        assert_eq!(faults(Language::Python, &nest(381, " ", "\r\n")), None);
+        assert_eq!(faults(Language::Python, &format!("{}x\n", "  y = 1\n".repeat(500))), Some(0));
     }
 }

@@ -13,5 +13,6 @@ mod hostile;
 mod invariants;
 mod levels;
 mod messages;
+mod scopes;
 mod support;
 mod syntax;

@@ -1,6 +1,8 @@
 //! What a refusal says, as it follows `Edit N: ` in an answer.
 
 use fuzzy_edit::{Edit, EditError};
+#[cfg(feature = "python")]
+use fuzzy_edit::{Options, plan};
 
 use crate::support::{plan_text, text};
 
@@ -42,6 +44,28 @@ fn ambiguous_names_all_places() {
         refusal("v v\n", Edit::new("v", "w").expected_count(3))
             .starts_with("Found 2 matches of the 'old' text at line 1, expected 3")
     );
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn places_are_told_apart_by_their_scope() {
+    let refusal = |file: &str, edit: Edit| {
+        let path = std::path::Path::new("a.py");
+        plan(file.as_bytes(), path, &[edit], &Options::default()).unwrap_err().to_string()
+    };
+    let file = "class A:\n    def m(self):\n        v = v\n\nclass B:\n    v = 1\nv = 2\n";
+    insta::assert_snapshot!(refusal(file, Edit::new("v", "w")), @r"
+    Found 4 matches of the 'old' text at lines 3, 6 and 7; add neighbouring lines to 'old' until it is unique, or say which with at_line, or replace_all
+      line 3 in class A > def m
+      line 6 in class B
+    ");
+    insta::assert_snapshot!(refusal(file, Edit::new("v = 1", "w").expected_count(2)), @r"
+    Found 1 match of the 'old' text at line 6, expected 2
+      line 6 in class B
+    ");
+    let many = format!("def f():\n{}", "    x\n".repeat(30));
+    let told = refusal(&many, Edit::new("x", "y"));
+    assert!(told.contains("line 10 in def f") && told.lines().count() == 11, "{told}");
 }
 
 #[test]

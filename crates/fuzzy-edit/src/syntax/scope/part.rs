@@ -45,19 +45,21 @@ impl fmt::Display for Part {
     }
 }
 
-/// What a node, child `index` of its parent, adds to the scope.
+/// What a node, child `index` of its parent, adds to the scope; no list at all if the tree is in doubt there.
 pub(super) fn parts(
     language: Language,
     parent: Node<'_>,
     node: Node<'_>,
     index: usize,
     text: &str,
-) -> Vec<Part> {
-    if !is_content(node) {
-        return Vec::new();
+) -> Option<Vec<Part>> {
+    if language == Language::Toml && hides_a_header(parent, index) {
+        return None;
     }
-    let is_item = matches!(parent.kind(), "array" | "block_sequence" | "flow_sequence")
-        && language != Language::Python;
+    if !is_content(node) {
+        return Some(Vec::new());
+    }
+    let is_item = matches!(parent.kind(), "array" | "block_sequence" | "flow_sequence");
     let item = is_item.then(|| Part::Index(before(parent, index, is_content)));
     let own = match language {
         Language::Python => python(parent, node, text),
@@ -66,7 +68,7 @@ pub(super) fn parts(
             data(parent, node, index, text)
         }
     };
-    item.into_iter().chain(own).collect()
+    Some(item.into_iter().chain(own).collect())
 }
 
 /// Classes and functions. A decorator stands in what it decorates.
@@ -102,20 +104,36 @@ fn data(parent: Node<'_>, node: Node<'_>, index: usize, text: &str) -> Option<Pa
 
 /// Tables, numbered where they are elements of an array, and the keys in them.
 fn toml(parent: Node<'_>, node: Node<'_>, index: usize, text: &str) -> Option<Part> {
-    let key = |node: Node<'_>| text.get(node.named_child(0)?.byte_range());
-    let told = || name(node.named_child(0)?, text);
+    let told = || name(toml_key(node)?, text);
     match node.kind() {
         "table" => Some(Part::Head(format!("[{}]", told()?))),
         "table_array_element" => {
-            let own = key(node);
+            let spelled = |node: Node<'_>| text.get(toml_key(node)?.byte_range());
+            let own = spelled(node)?;
             let is_same =
-                |other: Node<'_>| other.kind() == "table_array_element" && key(other) == own;
+                |other: Node<'_>| other.kind() == node.kind() && spelled(other) == Some(own);
             let number = Part::Index(before(parent, index, is_same));
             Some(Part::Head(format!("[[{}]]{number}", told()?)))
         }
         "pair" => Some(Part::Key(told()?)),
         _ => None,
     }
+}
+
+/// The key of a table or pair, unless a fault stands in its place.
+fn toml_key(node: Node<'_>) -> Option<Node<'_>> {
+    let key = node.named_child(0)?;
+    matches!(key.kind(), "bare_key" | "dotted_key" | "quoted_key").then_some(key)
+}
+
+/// Whether the header of a later table may be inside a fault of this one, at or before child `index`.
+fn hides_a_header(parent: Node<'_>, index: usize) -> bool {
+    let is_table = matches!(parent.kind(), "table" | "table_array_element");
+    let mut cursor = parent.walk();
+    is_table
+        && parent.has_error()
+        && (index > MAX_COUNTED
+            || parent.children(&mut cursor).take(index + 1).any(|child| child.has_error()))
 }
 
 /// Whether a node is neither punctuation nor a comment nor a fault.
