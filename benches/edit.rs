@@ -11,9 +11,10 @@ fn main() {
 
 /// A text file of `lines` lines, 50 bytes each, the last one indented.
 fn text(lines: usize) -> String {
-    let mut text: String = (1..lines)
+    let lines: Vec<String> = (1..lines)
         .map(|line| format!("line {line:>8} with some words that fill it up\n"))
         .collect();
+    let mut text = lines.concat();
     text.push_str("        the wanted line at the very end\n");
     text
 }

@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
         // New inputs go to the first folder, so that a smoke run changes nothing in the tree.
         let line = format!(
             "{built}/{host}/release/{name} {} {seeds} -max_total_time={seconds} -timeout=10 \
-             -rss_limit_mb=2048 -artifact_prefix={}/ -print_final_stats=0 -verbosity=0",
+             -rss_limit_mb=2048 -artifact_prefix={}/ -print_final_stats=0 -print_funcs=0 -verbosity=0",
             found.path().display(),
             found.path().display(),
         );
