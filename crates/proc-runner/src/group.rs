@@ -30,21 +30,24 @@ impl Group {
 
     /// Kills all members, waits for their death, and returns how many there were beside the leader.
     ///
-    /// One kill reaches all members at once: a fork in progress sees the signal and gives up. A second look
-    /// still finds one that joined the group between the first and the kill.
+    /// One kill reaches all members at once: a fork in progress sees the signal and gives up. A look *before* it
+    /// tells how many there were, and may miss one that is always another process; a look *after* it misses
+    /// nothing, since nothing in the group can fork any more.
     pub(crate) fn end(self) -> Option<usize> {
         let give_up = Instant::now() + SETTLE;
-        let mut most = 0;
+        let before = self.members();
+        self.signal(Signal::KILL);
+        let mut most = before?.count;
         loop {
-            let members = self.members();
-            self.signal(Signal::KILL);
-            let members = members?;
+            let members = self.members()?;
             // Those that are slow to die are seen again, so the numbers are not added up.
             most = most.max(members.count);
             if members.count == 0 || Instant::now() >= give_up {
                 return Some(most);
             }
             members.wait(give_up);
+            // One that joined the group while it was killed.
+            self.signal(Signal::KILL);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use proc_runner::{Cancel, Command, Discard, End, Limits, run};
-use proc_sandbox::{Sandbox, State};
+use proc_sandbox::{ResourceLimits, Sandbox, State};
 use testkit::{Fixture, Missing, require};
 
 use crate::{Place, policy};
@@ -17,14 +17,7 @@ fn root_runs_commands_as_the_owner_of_the_workspace() {
     if require("root_runs_commands_as_the_owner_of_the_workspace", probe).is_none() {
         return;
     }
-    let fixture = Fixture::new("//- theirs\nx\n");
-    for path in [fixture.root(), fixture.root().join("theirs")] {
-        std::os::unix::fs::chown(path, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
-    }
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(fixture.base(), open).unwrap();
-    let sandbox = Sandbox::new(policy(&fixture.root())).unwrap();
-    let place = Place { fixture, sandbox };
+    let place = somebodys("//- theirs\nx\n", ResourceLimits::default());
 
     let script = "id -u; id -g; id -G; echo y >> theirs; echo z > new; cd; echo w > file; cat file";
     let expected = format!("{SOMEBODY}\n{SOMEBODY}\n{SOMEBODY}\nw\n");
@@ -38,19 +31,27 @@ fn root_runs_commands_as_the_owner_of_the_workspace() {
     }
 }
 
+/// A place that belongs to an ordinary user: the one who runs the tests, or somebody else if that is root.
+fn somebodys(files: &str, limits: ResourceLimits) -> Place {
+    let fixture = Fixture::new(files);
+    if rustix::process::geteuid().is_root() {
+        let owned = std::iter::once(fixture.root())
+            .chain(std::fs::read_dir(fixture.root()).unwrap().map(|entry| entry.unwrap().path()));
+        for path in owned {
+            std::os::unix::fs::chown(path, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+        }
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(fixture.base(), open).unwrap();
+    }
+    let sandbox = Sandbox::new(policy(&fixture.root()).limits(limits)).unwrap();
+    Place { fixture, sandbox }
+}
+
 #[test]
 fn processes_of_an_ordinary_user_are_limited() {
-    let probe = if rustix::process::geteuid().is_root() {
-        Err(Missing("an ordinary user: the kernel does not count root's processes".to_owned()))
-    } else {
-        Ok(())
-    };
-    if require("processes_of_an_ordinary_user_are_limited", probe).is_none() {
-        return;
-    }
-    let mut limits = proc_sandbox::ResourceLimits::default();
+    let mut limits = ResourceLimits::default();
     limits.pids = Some(20);
-    let place = Place::with("", |policy| policy.limits(limits));
+    let place = somebodys("", limits);
     let attack =
         "for i in $(seq 60); do sleep 3 & done; echo LAST; jobs -p | wc -l; kill $(jobs -p)";
     assert!(place.open(attack).text.contains("60"));
