@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&error.into()),
     };
     let done = match line.command {
-        None => serve::run(&serve::Options::default(), config),
+        None => serve::run(&serve::Options::from_environment(), config),
         Some(Command::Serve(options)) => serve::run(&options, config),
         Some(Command::Demo) => demo::run(),
         Some(Command::Doctor(options)) => doctor::run(&options, &config),

@@ -3,6 +3,7 @@
 //! Every setting is one row of [`Settings`]. An empty environment variable counts as not set, since
 //! clients' configuration files are full of them. Tools read the resolved [`Config`] alone.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use workspace_jail::{Hardlinks, Protect};
 pub struct Settings {
     /// Root of the workspace [default: the current directory]
     #[arg(long, env = "WORKSPACE", global = true, value_name = "DIR")]
-    workspace: Option<PathBuf>,
+    workspace: Option<OsString>,
     /// Seconds for a command whose call gives none [default: 60]
     #[arg(long, env = "COMMAND_TIMEOUT", global = true, value_name = "SECONDS")]
     command_timeout: Option<String>,
@@ -57,7 +58,7 @@ pub struct Settings {
     hardlinks: Option<String>,
     /// Directory of the audit log and of stored outputs [default: the user's state directory]
     #[arg(long, env = "AUDIT_DIR", global = true, value_name = "DIR")]
-    audit_dir: Option<PathBuf>,
+    audit_dir: Option<OsString>,
     /// Offer the reading tools alone
     #[arg(
         long,
@@ -65,6 +66,7 @@ pub struct Settings {
         global = true,
         value_name = "BOOL",
         num_args = 0..=1,
+        require_equals = true,
         default_missing_value = "true"
     )]
     read_only: Option<String>,
@@ -273,8 +275,8 @@ fn set(value: Option<&str>) -> Option<&str> {
     value.map(str::trim).filter(|value| !value.is_empty())
 }
 
-fn set_path(value: Option<&PathBuf>) -> Option<PathBuf> {
-    value.filter(|path| !path.as_os_str().is_empty()).cloned()
+fn set_path(value: Option<&OsString>) -> Option<PathBuf> {
+    value.filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn number<T: FromStr + Default + PartialEq>(
@@ -358,7 +360,7 @@ mod tests {
         let settings = Settings {
             command_timeout: Some(String::new()),
             log_level: Some(" ".into()),
-            workspace: Some(PathBuf::new()),
+            workspace: Some(OsString::new()),
             ..Settings::default()
         };
         check(&settings, Ok(()));

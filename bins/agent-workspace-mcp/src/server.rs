@@ -11,6 +11,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::Network;
 use crate::guard;
 use crate::reply::{Failure, Reply};
 use crate::schema::input_schema;
@@ -68,7 +69,11 @@ impl ServerHandler for Server {
         implementation.title = Some("Agent Workspace".into());
         implementation.description = Some(env!("CARGO_PKG_DESCRIPTION").into());
         info.server_info = implementation;
-        info.instructions = Some(INSTRUCTIONS.into());
+        let network = match self.workspace.config.network {
+            Network::Off => "\nCommands have no network.",
+            Network::On => "",
+        };
+        info.instructions = Some(format!("{INSTRUCTIONS}{network}"));
         info
     }
 

@@ -19,7 +19,7 @@ use crate::workspace::Workspace;
 /// How long a call may take to end after its command was told to.
 const ENDING: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct Options {
     /// Not in this version: streamable HTTP
     #[arg(long, value_name = "HOST:PORT", hide = true)]
@@ -27,6 +27,13 @@ pub(super) struct Options {
     /// stdio; anything else is not in this version
     #[arg(long, env = "MCP_TRANSPORT", value_name = "NAME", hide = true)]
     transport: Option<String>,
+}
+
+impl Options {
+    /// What counts when the command is left out and clap reads no variables for it.
+    pub(super) fn from_environment() -> Self {
+        Self { http: None, transport: std::env::var("MCP_TRANSPORT").ok() }
+    }
 }
 
 pub(super) fn run(options: &Options, config: Config) -> anyhow::Result<ExitCode> {

@@ -17,10 +17,20 @@ pub(crate) struct Done {
 
 /// Runs the binary to its end, its state beside the workspace of `fixture`.
 pub(crate) fn run(fixture: &Fixture, arguments: &[&str], stdin: &str) -> Done {
+    run_with(fixture, arguments, stdin, &[])
+}
+
+fn run_with(
+    fixture: &Fixture,
+    arguments: &[&str],
+    stdin: &str,
+    variables: &[(&str, &str)],
+) -> Done {
     let mut child = Command::new(BINARY)
         .args(arguments)
         .env("WORKSPACE", fixture.root())
         .env("AUDIT_DIR", fixture.base().join("state"))
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -109,6 +119,21 @@ fn doctor_claims_nothing_where_nothing_is_enforced() {
 }
 
 #[test]
+fn the_audit_log_is_optional_only_where_nobody_named_it() {
+    // HOME inside the workspace: its default place would be too, so there is none, and that is said.
+    let fixture = Fixture::new("//- home/\n");
+    let home = fixture.root().join("home");
+    let variables = [("AUDIT_DIR", ""), ("HOME", home.to_str().unwrap()), ("XDG_STATE_HOME", "")];
+    let done = run_with(&fixture, &["doctor", "--json"], "", &variables);
+    let value: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert!(value["state"].as_str().unwrap().contains("inside the workspace"), "{value}");
+    let text =
+        run_with(&fixture, &["call", "run_bash", r#"{"command":"seq 1 9 9999"}"#], "", &variables);
+    assert!(!text.stdout.contains("read_output"), "no marker without a store: {text:?}");
+    assert!(!fixture.exists("home/.local"));
+}
+
+#[test]
 fn compact_shortens_and_never_loses_the_error() {
     let fixture = Fixture::new("//- a\n");
     let mut lines: Vec<_> =
@@ -131,4 +156,8 @@ fn a_setting_that_cannot_be_used_is_named() {
     assert!(done.code == 1 && done.stderr.contains("/nonexistent/place"), "{done:?}");
     let done = run(&fixture, &["serve", "--http", "127.0.0.1:0"], "");
     assert!(done.code == 1 && done.stderr.contains("stdio alone"), "{done:?}");
+    for arguments in [&["serve"][..], &[]] {
+        let done = run_with(&fixture, arguments, "", &[("MCP_TRANSPORT", "http")]);
+        assert!(done.code == 1 && done.stderr.contains("stdio alone"), "{done:?}");
+    }
 }
