@@ -21,8 +21,8 @@ pub enum StateError {
     /// The place lies inside the workspace.
     #[error("{} lies inside the workspace, where a command could rewrite it; set AUDIT_DIR", .0.display())]
     InsideWorkspace(PathBuf),
-    /// The place cannot be made or opened.
-    #[error("{}: {source}", .path.display())]
+    /// The place cannot be made, opened or written.
+    #[error("{} cannot be used", .path.display())]
     Io {
         /// The directory.
         path: PathBuf,

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use cap_std::fs::Dir;
 use proc_runner::Cancel;
 use serde_json::json;
 use workspace_jail::{Jail, Options};
 
 use crate::audit::Audit;
-use crate::commands::Commands;
+use crate::commands::{Commands, with_source};
 use crate::config::Config;
 use crate::output_store::OutputStore;
 use crate::state::{self, StateError};
@@ -64,16 +65,17 @@ impl Workspace {
         let place = named
             .clone()
             .or_else(|| state::default_place(|name| std::env::var_os(name).map(PathBuf::from)));
-        let opened =
-            place.ok_or(StateError::NoPlace).and_then(|place| state::open(&place, jail.dir()));
-        let (dir, unrecorded) = match opened {
-            Ok(dir) => (Some(dir), None),
+        let opened = place.ok_or(StateError::NoPlace).and_then(|place| {
+            let dir = state::open(&place, jail.dir())?;
+            let stored = outputs_of(&dir, &config);
+            stored
+                .map(|stored| (dir, stored))
+                .map_err(|source| StateError::Io { path: place, source })
+        });
+        let (dir, stored, unrecorded) = match opened {
+            Ok((dir, stored)) => (Some(dir), Some(stored), None),
             Err(error) if named.is_some() => return Err(error).context("AUDIT_DIR"),
-            Err(error) => (None, Some(error.to_string())),
-        };
-        let stored = match &dir {
-            Some(dir) => Some(outputs_of(dir, &config).context("stored outputs")?),
-            None => None,
+            Err(error) => (None, None, Some(with_source(&error))),
         };
         let outputs = OutputStore::new(stored, config.max_output_bytes);
         outputs.sweep();
@@ -106,11 +108,11 @@ impl Workspace {
 }
 
 /// Outputs of one workspace, named by a hash of its path: another workspace's ids mean nothing here.
-fn outputs_of(dir: &cap_std::fs::Dir, config: &Config) -> anyhow::Result<cap_std::fs::Dir> {
+fn outputs_of(dir: &Dir, config: &Config) -> std::io::Result<Dir> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = std::path::absolute(&config.workspace)?;
     let name = workspace_jail::Sha256::of(path.as_os_str().as_bytes()).to_string();
     let name: String = name.chars().take(16).collect();
     let outputs = state::subdirectory(dir, "outputs")?;
-    Ok(state::subdirectory(&outputs, &name)?)
+    state::subdirectory(&outputs, &name)
 }

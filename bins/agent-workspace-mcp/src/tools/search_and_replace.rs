@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fuzzy_edit::{Edit, EditError, Limits, Options, Plan, Validate};
+use fuzzy_edit::{Edit, EditError, Limits, Options, Plan, Unchecked, Validate, Warning};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use workspace_jail::{Error, Intent};
@@ -164,7 +164,9 @@ fn answer(filepath: &str, plan: &Plan, dry_run: bool, sha256: &str) -> Reply {
     } else {
         text.push_str("\n[no change: the file already reads like this]");
     }
-    for warning in &plan.warnings {
+    // That a text file has no syntax to check is no news.
+    let unknown = Warning::NotValidated(Unchecked::UnknownLanguage);
+    for warning in plan.warnings.iter().filter(|warning| **warning != unknown) {
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -176,7 +178,7 @@ fn answer(filepath: &str, plan: &Plan, dry_run: bool, sha256: &str) -> Reply {
         .iter()
         .flat_map(|applied| applied.lines.iter().map(|span| span.first))
         .collect();
-    let warnings: Vec<_> = plan.warnings.iter().map(fuzzy_edit::Warning::name).collect();
+    let warnings: Vec<_> = plan.warnings.iter().map(Warning::name).collect();
     let facts = Facts::default()
         .with("levels", levels)
         .with("count", plan.stats.replacements)

@@ -97,6 +97,15 @@ fn e10_exact_and_fuzzy_in_one_call() {
     let text = session.ok("search_and_replace", json!({"filepath": "f.txt", "edits": edits}));
     assert!(text.contains("1 exact, 1 fuzzy-matched"), "{text}");
     assert_eq!(session.fixture.read("f.txt"), "ALPHA\n    BETA\n");
+    assert!(!text.contains("not checked"), "a text file has no syntax: {text}");
+}
+
+#[test]
+fn an_ambiguous_place_says_in_what_it_stands() {
+    let session = Session::new("//- f.py\nclass A:\n    x = 1\n\n\nclass B:\n    x = 1\n");
+    let arguments = json!({"filepath": "f.py", "edits": [edit("x = 1", "x = 2")]});
+    let text = session.refused("search_and_replace", arguments, "ambiguous");
+    assert!(text.contains("line 2 in class A") && text.contains("line 6 in class B"), "{text}");
 }
 
 #[test]
