@@ -47,8 +47,10 @@
 //! is to come, and reported as not built. On the rung `landlock` the following stays open, and the report says so:
 //!
 //! - `chmod`, `chown`, times, extended attributes and the existence of outside files the user owns, and the news
-//!   of them that `inotify` tells. A command of root keeps root's name, and with it this right over all of root's files; setuid bits alone are refused. A
-//!   root server over a workspace of an ordinary user therefore runs commands as that user.
+//!   of them that `inotify` tells. A command of root keeps root's name, and with it this right over all of root's
+//!   files. A root server over a workspace of an ordinary user therefore runs commands as that user.
+//! - `chmod` is refused setuid and setgid bits, but a file may be *born* with them (`open` with such a mode). It is
+//!   of no use to commands, which gain nothing by execution; other users who can reach the workspace could run it.
 //! - Names and command lines of other processes in `/proc`.
 //! - `/tmp`, `/dev/shm` and terminals are not granted: `TMPDIR` must lead to [`Sandbox::home`], and what needs
 //!   POSIX semaphores (Python's `multiprocessing` queues) or a pseudo-terminal does not work without an extra
