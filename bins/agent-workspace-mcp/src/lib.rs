@@ -16,7 +16,6 @@
 pub mod arguments;
 pub mod audit;
 pub mod command;
-pub mod commands;
 pub mod config;
 pub mod environment;
 pub mod guard;
@@ -24,6 +23,7 @@ pub mod output_store;
 pub mod reply;
 pub mod schema;
 pub mod server;
+pub mod shell;
 pub mod state;
 pub mod tools;
 pub mod transport;

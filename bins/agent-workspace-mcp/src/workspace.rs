@@ -10,9 +10,9 @@ use serde_json::json;
 use workspace_jail::{Jail, Options};
 
 use crate::audit::Audit;
-use crate::commands::{Commands, with_source};
 use crate::config::Config;
 use crate::output_store::OutputStore;
+use crate::shell::{Shell, with_source};
 use crate::state::{self, StateError};
 
 /// What tools work on; shared by all calls.
@@ -24,7 +24,7 @@ pub struct Workspace {
     /// Files, by descriptor.
     pub jail: Jail,
     /// How commands are run.
-    pub commands: Commands,
+    pub shell: Shell,
     /// Outputs that answers refer to.
     pub outputs: OutputStore,
     /// The record of calls.
@@ -79,13 +79,13 @@ impl Workspace {
         };
         let outputs = OutputStore::new(stored, config.max_output_bytes);
         outputs.sweep();
-        let commands = Commands::new(&config, &jail)?;
-        Ok(Self { audit: Audit::new(dir), config, jail, commands, outputs, unrecorded })
+        let shell = Shell::new(&config, &jail)?;
+        Ok(Self { audit: Audit::new(dir), config, jail, shell, outputs, unrecorded })
     }
 
     /// Says on the log and in the record on what terms the server works.
     pub fn announce(&self) {
-        let rung = self.commands.rung();
+        let rung = self.shell.rung();
         tracing::info!(
             workspace = %self.config.workspace.display(),
             sandbox = %rung,
@@ -95,7 +95,7 @@ impl Workspace {
         if let Some(reason) = &self.unrecorded {
             tracing::warn!(%reason, "no audit log and no stored outputs");
         }
-        if let Some(reason) = self.commands.refusal() {
+        if let Some(reason) = self.shell.refusal() {
             tracing::warn!(%reason, "commands are refused");
         }
         self.audit.start(&json!({

@@ -79,7 +79,7 @@ fn source(name: &str, text: &str, faults: &mut Vec<String>) {
     for (number, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         let is_unsafe =
-            ["unsafe {", "unsafe fn", "unsafe impl"].iter().any(|word| code.contains(word));
+            ["{", "fn", "impl"].iter().any(|next| code.contains(&format!("unsafe {next}")));
         if is_unsafe && !own && !name.starts_with(UNSAFE_HOME.trim_end_matches(".rs")) {
             faults.push(format!("{name}:{}: unsafe code lives in {UNSAFE_HOME}", number + 1));
         }

@@ -1,6 +1,6 @@
 //! The private directory of one sandbox: `HOME` and `TMPDIR` of its commands, and the canary of its probes.
 //!
-//! Layout: `agent-sandbox-XXXXXXXX/` holds `home/`, which commands may change, and `canary`, which they must not
+//! Layout: `agent-sandbox-` and 16 hex digits; it holds `home/`, which commands may change, and `canary`, which they must not
 //! see. The whole is removed on drop; one whose owner was killed is swept by the next sandbox with the same
 //! parent, which tells it by the lock that the kernel let go.
 

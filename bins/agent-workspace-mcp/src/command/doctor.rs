@@ -54,16 +54,16 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
 
 fn diagnose(config: &Config) -> anyhow::Result<Diagnosis> {
     let workspace = Workspace::open(config.clone())?;
-    let commands = &workspace.commands;
+    let shell = &workspace.shell;
     Ok(Diagnosis {
-        rung: commands.rung().to_string(),
+        rung: shell.rung().to_string(),
         floor: match config.floor {
             Confinement::None => "none",
             _ => "landlock",
         },
-        ok: commands.refusal().is_none(),
-        refusal: commands.refusal().map(str::to_owned),
-        layers: commands.layers().to_vec(),
+        ok: shell.refusal().is_none(),
+        refusal: shell.refusal().map(str::to_owned),
+        layers: shell.layers().to_vec(),
         programs: PROGRAMS.iter().map(|name| Program { name, found: on_path(name) }).collect(),
         engine: engine(),
         state: match &workspace.unrecorded {

@@ -10,10 +10,10 @@ use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
 
 use super::{Effect, Row};
 use crate::arguments::decode;
-use crate::commands::{Ready, with_source};
 use crate::output_store::Recording;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
+use crate::shell::{Ready, with_source};
 use crate::workspace::{Session, Workspace};
 
 const ARGUMENTS: &[Argument] = &[
@@ -60,7 +60,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             .min(workspace.config.max_command_timeout),
     };
     let directory = workspace.jail.open_dir(&cwd)?;
-    let Ready { command, status } = workspace.commands.shell(&line, directory)?;
+    let Ready { command, status } = workspace.shell.prepare(&line, directory)?;
 
     let mut output = Output::begin(workspace)?;
     let ran = run(command, timeout, &session.cancel, &mut output)?;
@@ -69,7 +69,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         Some(Ok(enforced)) => enforced.rung.to_string(),
         // It was ended before it became the command; nothing ran unconfined.
         Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
-            workspace.commands.rung().to_string()
+            workspace.shell.rung().to_string()
         }
         Some(Err(error)) => {
             return Err(Failure::new(

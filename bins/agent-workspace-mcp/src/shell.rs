@@ -24,9 +24,9 @@ use crate::state;
 
 /// What runs commands.
 #[derive(Debug)]
-pub struct Commands {
+pub struct Shell {
     confinement: Kind,
-    shell: PathBuf,
+    program: PathBuf,
     network: Network,
     identity: OnceLock<Identity>,
 }
@@ -55,7 +55,7 @@ pub struct Ready {
     pub status: Option<Status>,
 }
 
-impl Commands {
+impl Shell {
     /// Tries out what this machine offers.
     ///
     /// # Errors
@@ -66,12 +66,12 @@ impl Commands {
             Confinement::None => bare()?,
             _ => try_out(config, jail)?,
         };
-        let shell = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
+        let program = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
             .map(PathBuf::from)
             .find(|shell| shell.is_file())
             .unwrap_or_else(|| "/bin/sh".into());
-        Ok(Self { confinement, shell, network: config.network, identity: OnceLock::new() })
+        Ok(Self { confinement, program, network: config.network, identity: OnceLock::new() })
     }
 
     /// The rung on which commands run, as it was tried out.
@@ -109,19 +109,19 @@ impl Commands {
     /// # Security
     ///
     /// `line` is a language model's and runs as it is; what it may touch is the sandbox's policy.
-    pub fn shell(&self, line: &str, cwd: OwnedFd) -> Result<Ready, Failure> {
+    pub fn prepare(&self, line: &str, cwd: OwnedFd) -> Result<Ready, Failure> {
         let arguments = ["-c", line];
         match &self.confinement {
             Kind::Refused { reason, .. } => Err(unavailable(reason)),
             Kind::Bare(home) => {
-                let command = Command::new(&self.shell)
+                let command = Command::new(&self.program)
                     .args(arguments)
                     .envs(self.environment(private(home.path())))
                     .cwd(cwd);
                 Ok(Ready { command, status: None })
             }
             Kind::Confined { sandbox, .. } => {
-                let target = Target::new(&self.shell, cwd)
+                let target = Target::new(&self.program, cwd)
                     .args(arguments)
                     .envs(self.environment(sandbox.environment()));
                 let confined =
