@@ -78,8 +78,10 @@ fn source(name: &str, text: &str, faults: &mut Vec<String>) {
     let own = name.ends_with("tidy.rs");
     for (number, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
-        let is_unsafe =
-            ["{", "fn", "impl"].iter().any(|next| code.contains(&format!("unsafe {next}")));
+        let is_unsafe = code
+            .split("unsafe ")
+            .skip(1)
+            .any(|rest| ["{", "fn", "impl"].iter().any(|next| rest.starts_with(next)));
         if is_unsafe && !own && !name.starts_with(UNSAFE_HOME.trim_end_matches(".rs")) {
             faults.push(format!("{name}:{}: unsafe code lives in {UNSAFE_HOME}", number + 1));
         }
