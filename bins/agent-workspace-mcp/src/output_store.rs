@@ -9,7 +9,10 @@
 mod recording;
 mod stored;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use cap_std::fs::Dir;
@@ -93,7 +96,7 @@ impl OutputStore {
         }
     }
 
-    /// Drops what is too old or over the quota, oldest first.
+    /// Drops the outputs that are too old or over the quota, oldest first and each as a whole.
     pub fn sweep(&self) {
         let Some(dir) = &self.dir else { return };
         if let Err(error) = sweep(dir, SystemTime::now()) {
@@ -102,8 +105,16 @@ impl OutputStore {
     }
 }
 
+/// The files of one output.
+#[derive(Default)]
+struct Files {
+    modified: Option<SystemTime>,
+    bytes: u64,
+    names: Vec<OsString>,
+}
+
 fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
-    let mut entries = Vec::new();
+    let mut outputs: BTreeMap<OsString, Files> = BTreeMap::new();
     for entry in dir.entries()? {
         let entry = entry?;
         let meta = match entry.metadata() {
@@ -112,21 +123,35 @@ fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        entries.push((meta.modified()?.into_std(), meta.len(), entry.file_name()));
+        let name = entry.file_name();
+        let id = Path::new(&name).file_stem().unwrap_or(&name).to_owned();
+        let files = outputs.entry(id).or_default();
+        files.modified = files.modified.max(Some(meta.modified()?.into_std()));
+        files.bytes += meta.len();
+        files.names.push(name);
     }
-    entries.sort();
-    let mut bytes: u64 = entries.iter().map(|(_, len, _)| len).sum();
-    let mut count = entries.len();
-    for (modified, len, name) in entries {
-        let age = now.duration_since(modified).unwrap_or_default();
-        if age <= MAX_AGE && bytes <= QUOTA_BYTES && count <= QUOTA_ENTRIES * 3 {
+    let mut bytes: u64 = outputs.values().map(|files| files.bytes).sum();
+    let mut count = outputs.len();
+    let mut oldest_first: Vec<Files> = outputs.into_values().collect();
+    oldest_first.sort_by_key(|files| files.modified);
+    for files in oldest_first {
+        let age = files.modified.and_then(|modified| now.duration_since(modified).ok());
+        let is_old = age.is_some_and(|age| age > MAX_AGE);
+        if !is_old && bytes <= QUOTA_BYTES && count <= QUOTA_ENTRIES {
             break;
         }
-        match dir.remove_file(&name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        // The manifest first: without it the output is gone, and never half there.
+        let (manifest, rest): (Vec<_>, Vec<_>) = files
+            .names
+            .iter()
+            .partition(|name| Path::new(name).extension() == Some("json".as_ref()));
+        for name in manifest.into_iter().chain(rest) {
+            match dir.remove_file(name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
-        bytes -= len;
+        bytes -= files.bytes;
         count -= 1;
     }
     Ok(())
@@ -241,5 +266,24 @@ mod tests {
         assert!(store.open(&id).unwrap().is_some());
         sweep(&dir, SystemTime::now() + MAX_AGE + Duration::from_mins(1)).unwrap();
         assert!(store.open(&id).unwrap().is_none());
+    }
+
+    #[test]
+    fn beyond_the_quota_the_oldest_go_and_each_as_a_whole() {
+        let (place, store) = store(1000);
+        let ids: Vec<_> = (0..QUOTA_ENTRIES + 2).map(|_| record(&store, &[b"x\n"])).collect();
+        let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        // The first two are made older than the others, by enough for any clock of files.
+        for id in ids.iter().take(2) {
+            for ending in ["head", "tail", "json"] {
+                let file = dir.open(format!("{id}.{ending}")).unwrap().into_std();
+                file.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
+            }
+        }
+        store.sweep();
+        let left: Vec<_> = dir.entries().unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left.len(), QUOTA_ENTRIES * 3);
+        assert!(ids.iter().take(2).all(|id| store.open(id).unwrap().is_none()));
+        assert!(ids.iter().skip(2).all(|id| store.open(id).unwrap().is_some()));
     }
 }

@@ -10,7 +10,7 @@ use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
 
 use super::{Effect, Row};
 use crate::arguments::decode;
-use crate::output_store::Recording;
+use crate::output_store::{OutputStore, Recording};
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
 use crate::shell::{Ready, with_source};
@@ -85,7 +85,7 @@ fn run(
     command: proc_runner::Command,
     timeout: Duration,
     cancel: &Cancel,
-    output: &mut Output,
+    output: &mut Output<'_>,
 ) -> Result<Outcome, Failure> {
     // The whole goes to `output`; the runner itself need not keep any of it.
     let limits = Limits::new(timeout).keep(0, 0);
@@ -103,22 +103,22 @@ fn run(
 }
 
 /// Where the output goes while it arrives: shortened, and recorded so that nothing is lost by that.
-struct Output {
+struct Output<'w> {
+    store: &'w OutputStore,
     stream: Stream,
     recording: Recording,
-    available: bool,
     /// Why the recording is not whole, if it is not.
     broken: Option<io::Error>,
 }
 
-impl Output {
-    fn begin(workspace: &Workspace) -> Result<Self, Failure> {
-        let recording = workspace.outputs.begin().map_err(|error| {
+impl<'w> Output<'w> {
+    fn begin(workspace: &'w Workspace) -> Result<Self, Failure> {
+        let store = &workspace.outputs;
+        let recording = store.begin().map_err(|error| {
             Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
         })?;
         let policy = Policy::default().with_budget_tokens(workspace.config.output_budget);
-        let available = workspace.outputs.is_available();
-        Ok(Self { stream: Stream::new(&policy), recording, available, broken: None })
+        Ok(Self { store, stream: Stream::new(&policy), recording, broken: None })
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -130,8 +130,8 @@ impl Output {
 
     /// Shortens the output. It is stored first: a marker that names it must be redeemable.
     fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
-        let Self { mut stream, mut recording, available, mut broken } = self;
-        let worth = available && recording.is_worth_storing();
+        let Self { store, mut stream, mut recording, mut broken } = self;
+        let worth = store.is_available() && recording.is_worth_storing();
         if worth && broken.is_none() {
             broken = recording.store().err();
         }
@@ -144,6 +144,10 @@ impl Output {
         }
         let compacted = stream.finish(meta);
         let output_id = (stored && compacted.truncated).then(|| recording.keep());
+        if output_id.is_some() {
+            // A server that runs for weeks keeps to the quota too.
+            store.sweep();
+        }
         (compacted, output_id)
     }
 }
@@ -152,7 +156,7 @@ fn answer(
     line: &str,
     timeout: Duration,
     ran: &Outcome,
-    output: Output,
+    output: Output<'_>,
     sandbox: &str,
 ) -> Result<Reply, Failure> {
     let (exit_code, signal) = match ran.end {
