@@ -39,9 +39,10 @@ enum Kind {
     },
     /// By the operator's word, with a private home all the same.
     Bare(TempDir),
-    /// Below the floor; `reason` says why and what helps.
+    /// Below the floor. `reason` is the operator's to read; `told` is a model's, and names no host path.
     Refused {
         reason: String,
+        told: String,
         layers: Vec<Layer>,
     },
 }
@@ -112,7 +113,7 @@ impl Shell {
     pub fn prepare(&self, line: &str, cwd: OwnedFd) -> Result<Ready, Failure> {
         let arguments = ["-c", line];
         match &self.confinement {
-            Kind::Refused { reason, .. } => Err(unavailable(reason)),
+            Kind::Refused { told, .. } => Err(unavailable(told)),
             Kind::Bare(home) => {
                 let command = Command::new(&self.program)
                     .args(arguments)
@@ -154,21 +155,24 @@ fn bare() -> anyhow::Result<Kind> {
 /// The sandbox if it reaches the floor, else what the operator's floor asks for.
 fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
     let workspace = jail.dir().try_clone_to_owned().context("no descriptor")?;
-    let (reason, layers) = match Sandbox::new(policy(config, workspace)) {
-        Err(error) => (with_source(&error), Vec::new()),
+    let (reason, told, layers) = match Sandbox::new(policy(config, workspace)) {
+        Err(error) => {
+            (with_source(&error), "the sandbox cannot be set up here".to_owned(), Vec::new())
+        }
         Ok(sandbox) => {
             let report = sandbox.probe();
             if report.rung >= Rung::Landlock {
                 return Ok(Kind::Confined { sandbox: Box::new(sandbox), report });
             }
-            (missing(&report), report.layers)
+            let reason = missing(&report);
+            (reason.clone(), reason, report.layers)
         }
     };
     if config.floor == Confinement::None {
         tracing::warn!(%reason, "commands run unconfined, as REQUIRE allows");
         return bare();
     }
-    Ok(Kind::Refused { reason, layers })
+    Ok(Kind::Refused { reason, told, layers })
 }
 
 fn missing(report: &Report) -> String {

@@ -79,6 +79,7 @@ fn b6_a_command_that_cannot_start_says_why() {
     assert!(answer.is_error, "{answer:?}");
     assert_eq!(answer.facts["error_kind"], "sandbox_unavailable");
     assert!(!answer.text.contains("\ntest"), "nothing ran unconfined: {answer:?}");
+    assert!(!answer.text.contains("/nonexistent"), "no host path is told: {answer:?}");
 }
 
 #[test]
