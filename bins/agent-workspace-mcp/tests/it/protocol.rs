@@ -180,15 +180,11 @@ fn a_slow_call_does_not_hold_up_a_fast_one() {
 #[test]
 fn x6_a_cancelled_command_ends_and_is_not_answered() {
     let fixture = Fixture::new("//- a\n");
-    let mut server = Binary::connected(&fixture);
-    let call = json!({"name": "run_bash", "arguments": {"command": "touch started; sleep 40.125"}});
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
-    server.send(&request.to_string());
-    wait_until(|| fixture.exists("started"));
+    let (mut server, sleeps) = sleeping(&fixture, "40.125");
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     server.send(&cancel.to_string());
-    wait_until(|| running("sleep\u{0}40.125").is_empty());
+    wait_until(|| running(&sleeps).is_empty());
     // The next line is the answer to the next request, not to the cancelled one.
     server.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}).to_string());
     assert_eq!(server.receive()["id"], 2);
@@ -197,15 +193,11 @@ fn x6_a_cancelled_command_ends_and_is_not_answered() {
 #[test]
 fn x7_the_end_of_input_ends_commands_and_server() {
     let fixture = Fixture::new("//- a\n");
-    let mut server = Binary::connected(&fixture);
-    let call = json!({"name": "run_bash", "arguments": {"command": "touch started; sleep 40.250"}});
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
-    server.send(&request.to_string());
-    wait_until(|| fixture.exists("started"));
+    let (mut server, sleeps) = sleeping(&fixture, "40.250");
     server.close_input();
     let (success, took) = server.ended();
     assert!(success && took < Duration::from_secs(2), "{success} {took:?}");
-    assert!(running("sleep\u{0}40.250").is_empty());
+    assert!(running(&sleeps).is_empty());
 }
 
 #[test]
@@ -219,30 +211,22 @@ fn a_session_that_never_begins_is_a_clean_end() {
 #[test]
 fn a_client_that_leaves_in_mid_call_leaves_nothing_behind() {
     let fixture = Fixture::new("//- a\n");
-    let mut server = Binary::connected(&fixture);
-    let call = json!({"name": "run_bash", "arguments": {"command": "touch started; sleep 40.375"}});
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
-    server.send(&request.to_string());
-    wait_until(|| fixture.exists("started"));
+    let (mut server, sleeps) = sleeping(&fixture, "40.375");
     // Half a request, then nothing.
     server.send_raw(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"meth");
     server.close_input();
     assert!(server.ended().1 < Duration::from_secs(4));
-    assert!(running("sleep\u{0}40.375").is_empty());
+    assert!(running(&sleeps).is_empty());
 }
 
 #[test]
 fn sigterm_ends_commands_and_server() {
     let fixture = Fixture::new("//- a\n");
-    let mut server = Binary::connected(&fixture);
-    let call = json!({"name": "run_bash", "arguments": {"command": "touch started; sleep 40.500"}});
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
-    server.send(&request.to_string());
-    wait_until(|| fixture.exists("started"));
+    let (mut server, sleeps) = sleeping(&fixture, "40.500");
     let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(server.ended().1 < Duration::from_secs(4));
-    assert!(running("sleep\u{0}40.500").is_empty());
+    assert!(running(&sleeps).is_empty());
 }
 
 #[test]
@@ -280,6 +264,18 @@ fn a_log_inside_the_workspace_is_refused() {
     let mut server = Binary::start(&fixture, &["--audit-dir", place.to_str().unwrap()], &[]);
     assert!(!server.ended().0);
     assert!(!fixture.exists("logs"));
+}
+
+/// A server whose request 1 sleeps so many seconds, and the command line of that sleep. It is seen running first,
+/// or its absence afterwards would prove nothing.
+fn sleeping(fixture: &Fixture, seconds: &str) -> (Binary, String) {
+    let mut server = Binary::connected(fixture);
+    let call = json!({"name": "run_bash", "arguments": {"command": format!("sleep {seconds}; :")}});
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
+    server.send(&request.to_string());
+    let sleeps = format!("sleep\0{seconds}\0");
+    wait_until(|| !running(&sleeps).is_empty());
+    (server, sleeps)
 }
 
 /// Processes whose command line holds this text.
