@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use proc_sandbox::Rung;
 use workspace_jail::{Hardlinks, Protect};
 
 /// The settings as given, all optional.
@@ -72,16 +73,14 @@ pub struct Settings {
     read_only: Option<String>,
 }
 
-/// How commands are to be confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confinement {
-    /// The strongest rung this machine offers, never below the floor.
-    Auto,
-    /// Landlock and seccomp.
-    Landlock,
-    /// No kernel boundary; every result says so.
-    None,
-}
+/// Values of `SANDBOX`; those of `REQUIRE` are the same without the first.
+const CEILINGS: [(&str, Rung); 5] = [
+    ("auto", Rung::NativeFull),
+    ("native-full", Rung::NativeFull),
+    ("native-noproc", Rung::NativeNoproc),
+    ("landlock", Rung::Landlock),
+    ("none", Rung::None),
+];
 
 /// The network of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,10 +113,10 @@ pub struct Config {
     pub max_output_bytes: u64,
     /// Level of the log on stderr.
     pub log_level: tracing::Level,
-    /// How commands are confined.
-    pub confinement: Confinement,
-    /// Whether a command may run without a kernel boundary.
-    pub floor: Confinement,
+    /// The highest rung that is tried; with [`Rung::None`] there is no kernel boundary, and every result says so.
+    pub ceiling: Rung,
+    /// The rung below which no command is run.
+    pub floor: Rung,
     /// Network of commands.
     pub network: Network,
     /// Which names may not be written.
@@ -167,23 +166,11 @@ impl Settings {
             self.command_timeout.as_deref(),
             defaults.command_timeout.min(max_command_timeout),
         )?;
-        let confinement = choice(
-            "SANDBOX",
-            self.sandbox.as_deref(),
-            &[
-                ("auto", Confinement::Auto),
-                ("landlock", Confinement::Landlock),
-                ("none", Confinement::None),
-            ],
-        )?;
-        let floor = match (confinement, set(self.require.as_deref())) {
+        let ceiling = choice("SANDBOX", self.sandbox.as_deref(), &CEILINGS)?;
+        let floor = match set(self.require.as_deref()) {
             // Asking for no boundary by name is asking for the floor that allows it.
-            (Confinement::None, None) => Confinement::None,
-            (_, given) => choice(
-                "REQUIRE",
-                given,
-                &[("landlock", Confinement::Landlock), ("none", Confinement::None)],
-            )?,
+            None => Rung::Landlock.min(ceiling),
+            given => choice("REQUIRE", given, CEILINGS.split_at(1).1)?,
         };
         Ok(Config {
             command_timeout: command_timeout.min(max_command_timeout),
@@ -214,7 +201,7 @@ impl Settings {
                 defaults.max_output_bytes,
             )?,
             log_level: log_level(self.log_level.as_deref())?,
-            confinement,
+            ceiling,
             floor,
             network: choice(
                 "NETWORK",
@@ -259,8 +246,8 @@ impl Config {
             output_budget: 8000,
             max_output_bytes: 1_073_741_824,
             log_level: tracing::Level::INFO,
-            confinement: Confinement::Auto,
-            floor: Confinement::Landlock,
+            ceiling: Rung::NativeFull,
+            floor: Rung::Landlock,
             network: Network::Off,
             protect: Protect::Default,
             hardlinks: Hardlinks::Allow,
@@ -351,7 +338,7 @@ mod tests {
         assert_eq!(config.max_read_bytes, 1_048_576);
         assert_eq!(config.max_write_bytes, 5_242_880);
         assert_eq!(config.output_budget, 8000);
-        assert_eq!((config.confinement, config.floor), (Confinement::Auto, Confinement::Landlock));
+        assert_eq!((config.ceiling, config.floor), (Rung::NativeFull, Rung::Landlock));
         assert!(!config.read_only);
     }
 
@@ -377,8 +364,8 @@ mod tests {
     #[test]
     fn asking_for_no_sandbox_lowers_the_floor_and_nothing_else_does() {
         let none = Settings { sandbox: Some("none".into()), ..Settings::default() };
-        assert_eq!(none.resolve().unwrap().floor, Confinement::None);
+        assert_eq!(none.resolve().unwrap().floor, Rung::None);
         let both = Settings { require: Some("landlock".into()), ..none };
-        assert_eq!(both.resolve().unwrap().floor, Confinement::Landlock);
+        assert_eq!(both.resolve().unwrap().floor, Rung::Landlock);
     }
 }

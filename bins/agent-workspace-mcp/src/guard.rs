@@ -107,7 +107,7 @@ fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Confinement};
+    use crate::config::Config;
     use crate::tools::Effect;
 
     fn row(call: fn(&Session, JsonObject) -> Result<Reply, Failure>) -> &'static Row {
@@ -126,7 +126,7 @@ mod tests {
         let fixture = testkit::Fixture::new("//- a\n");
         let mut config = Config::new(fixture.root());
         config.audit_dir = Some(fixture.base().join("state"));
-        (config.confinement, config.floor) = (Confinement::None, Confinement::None);
+        (config.ceiling, config.floor) = (proc_sandbox::Rung::None, proc_sandbox::Rung::None);
         let workspace = Arc::new(Workspace::open(config).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let replies = calls

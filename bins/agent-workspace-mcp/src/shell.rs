@@ -17,7 +17,7 @@ use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Sta
 use tempfile::TempDir;
 use workspace_jail::Jail;
 
-use crate::config::{Config, Confinement, Network};
+use crate::config::{Config, Network};
 use crate::environment::{self, Identity};
 use crate::reply::{ErrorKind, Failure};
 use crate::state;
@@ -63,8 +63,8 @@ impl Shell {
     ///
     /// When the workspace's descriptor cannot be duplicated or no temporary directory can be made.
     pub fn new(config: &Config, jail: &Jail) -> anyhow::Result<Self> {
-        let confinement = match config.confinement {
-            Confinement::None => bare()?,
+        let confinement = match config.ceiling {
+            Rung::None => bare()?,
             _ => try_out(config, jail)?,
         };
         let program = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
@@ -161,36 +161,43 @@ fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
         }
         Ok(sandbox) => {
             let report = sandbox.probe();
-            if report.rung >= Rung::Landlock {
+            if report.rung >= config.floor.max(Rung::Landlock) {
                 return Ok(Kind::Confined { sandbox: Box::new(sandbox), report });
             }
-            let reason = missing(&report);
+            let reason = missing(config.floor, &report);
             (reason.clone(), reason, report.layers)
         }
     };
-    if config.floor == Confinement::None {
+    if config.floor == Rung::None {
         tracing::warn!(%reason, "commands run unconfined, as REQUIRE allows");
         return bare();
     }
     Ok(Kind::Refused { reason, told, layers })
 }
 
-fn missing(report: &Report) -> String {
+fn missing(floor: Rung, report: &Report) -> String {
+    let floor = floor.max(Rung::Landlock);
     let parts: Vec<_> = report
         .layers
         .iter()
         .filter(|layer| layer.state == State::Unavailable && layer.remedy.is_some())
         .map(|layer| format!("{}: {}", layer.name, layer.detail))
         .collect();
-    format!("the rung 'landlock' is not to be had here ({})", parts.join("; "))
+    let rung = report.rung;
+    format!(
+        "the rung '{floor}' is required and '{rung}' is what there is here ({})",
+        parts.join("; ")
+    )
 }
 
 fn policy(config: &Config, workspace: OwnedFd) -> Policy {
     let scratch = scratch_parent(workspace.as_fd());
-    let mut policy = Policy::new(workspace).scratch_parent(scratch).net(match config.network {
-        Network::Off => Net::Off,
-        Network::On => Net::On,
-    });
+    let mut policy = Policy::new(workspace).scratch_parent(scratch).ceiling(config.ceiling).net(
+        match config.network {
+            Network::Off => Net::Off,
+            Network::On => Net::On,
+        },
+    );
     if let Some(home) =
         std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     {

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -29,16 +30,26 @@ pub(crate) enum Try {
     Signal(i32),
     Limit(i32),
     Trace,
-    Socket(Family),
+    /// Sending to an address of the internet, one that nobody has: see RFC 5737.
+    Internet,
+    /// Connecting to an abstract Unix socket that the caller listens on.
+    UnixSocket(Bytes),
     UserNamespace,
-    NewSession,
+    /// Leaving what keeps a command's processes together.
+    Leave,
+    /// A file system for temporary files without a limit.
+    Temporary {
+        limit: u64,
+    },
+    /// Making a file where everything is protected.
+    CreateProtected(Bytes),
     NewPrivileges,
     Capabilities,
     Limits(Vec<Limit>),
 }
 
 /// A path as it travels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bytes(Vec<u8>);
 
 impl From<&Path> for Bytes {
@@ -48,17 +59,9 @@ impl From<&Path> for Bytes {
 }
 
 impl Bytes {
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(OsString::from_vec(self.0.clone()))
     }
-}
-
-/// Families of sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Family {
-    Internet,
-    Unix,
-    Netlink,
 }
 
 /// What came of it: 0 where it succeeded, else the error's number.
@@ -73,7 +76,21 @@ pub(crate) struct Attempt {
 impl Attempt {
     /// Refused once confined: not failed for another reason, such as a file that exists already.
     pub(crate) fn was_refused(&self) -> bool {
-        self.after.is_some_and(|errno| matches!(errno, libc::EACCES | libc::EPERM | libc::EROFS))
+        let Some(errno) = self.after else { return false };
+        let refused = matches!(errno, libc::EACCES | libc::EPERM | libc::EROFS);
+        let hidden = match &self.what {
+            Try::ReadOutside(_)
+            | Try::WriteOutside(_)
+            | Try::CreateOutside(_)
+            | Try::ChangeModeOutside(_)
+            | Try::ReadEnvironment(_) => errno == libc::ENOENT,
+            Try::Signal(_) => errno == libc::ESRCH,
+            Try::Internet => errno == libc::ENETUNREACH,
+            Try::UnixSocket(_) => errno == libc::ECONNREFUSED,
+            _ => false,
+        };
+        // What is not there without the sandbox either proves nothing.
+        refused || (hidden && self.before.is_none_or(|before| before != errno))
     }
 }
 
@@ -81,7 +98,10 @@ impl Try {
     /// Makes the attempt where it can be taken back.
     pub(crate) fn before(self) -> Attempt {
         let before = match &self {
-            Self::UserNamespace | Self::NewSession | Self::CreateOutside(_) => None,
+            Self::UserNamespace
+            | Self::Leave
+            | Self::CreateOutside(_)
+            | Self::CreateProtected(_) => None,
             _ => Some(number(self.make())),
         };
         Attempt { what: self, before, after: None }
@@ -110,17 +130,33 @@ impl Try {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
                 other => other,
             },
-            Self::Socket(family) => {
-                let (family, kind) = match family {
-                    Family::Internet => (AddressFamily::INET, SocketType::DGRAM),
-                    Family::Unix => (AddressFamily::UNIX, SocketType::STREAM),
-                    Family::Netlink => (AddressFamily::NETLINK, SocketType::RAW),
-                };
-                rustix::net::socket(family, kind, None)?;
-                Ok(())
+            Self::Internet => {
+                let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+                // To connect a datagram socket sends nothing; it asks for a way there.
+                let nobody = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 9);
+                Ok(rustix::net::connect(&socket, &nobody)?)
+            }
+            Self::UnixSocket(name) => {
+                let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+                let address = rustix::net::SocketAddrUnix::new_abstract_name(&name.0)?;
+                Ok(rustix::net::connect(&socket, &address)?)
+            }
+            Self::Temporary { limit } => {
+                let system = rustix::fs::statvfs("/tmp")?;
+                let bytes = system.f_blocks.saturating_mul(system.f_frsize);
+                if bytes <= *limit { Err(Errno::PERM.into()) } else { Ok(()) }
+            }
+            Self::CreateProtected(path) => {
+                open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+                // It should not have been made; it is gone again in any case.
+                Ok(rustix::fs::unlink(path.path())?)
             }
             Self::UserNamespace => crate::sys::attempt_user_namespace(),
-            Self::NewSession => match crate::sys::attempt_new_session()? {
+            // The first process of a namespace is what holds the others.
+            Self::Leave if rustix::process::getpid().as_raw_nonzero().get() == 1 => {
+                Err(Errno::PERM.into())
+            }
+            Self::Leave => match crate::sys::attempt_new_session()? {
                 // The filter answers 0, and no session has that number.
                 0 => Err(Errno::PERM.into()),
                 _ => Ok(()),

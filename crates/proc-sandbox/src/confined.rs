@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::wire::{self, Report};
+use crate::wire::{self, Handles, Report};
 use crate::{Enforced, Error, Rung};
 
 /// A command as it would be run without a sandbox.
@@ -16,6 +16,7 @@ pub struct Target {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: OwnedFd,
     pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) protected: Vec<PathBuf>,
 }
 
 impl Target {
@@ -26,7 +27,14 @@ impl Target {
     /// The path is opened by the confined process, so it can be only what the policy lets commands execute. The
     /// directory is entered before the restriction; it must lie where commands may read.
     pub fn new(program: impl Into<PathBuf>, cwd: OwnedFd) -> Self {
-        Self { program: program.into(), args: Vec::new(), env: Vec::new(), cwd, stdin: None }
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd,
+            stdin: None,
+            protected: Vec::new(),
+        }
     }
 
     /// Appends arguments.
@@ -61,6 +69,21 @@ impl Target {
         self
     }
 
+    /// Makes places below the workspace read-only for this command, named relative to the workspace.
+    ///
+    /// On the rungs with namespaces. A name that is not there, is a link or leads out is passed over, and so is every name
+    /// on the rung `landlock`: look for changes afterwards.
+    ///
+    /// # Security
+    ///
+    /// The names may be an attacker's, such as what was found in the workspace: they are resolved below it without
+    /// following links, and a mount takes rights and gives none.
+    #[must_use]
+    pub fn protect<P: Into<PathBuf>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.protected.extend(paths.into_iter().map(Into::into));
+        self
+    }
+
     /// The variables as `NAME=value`, or why the target cannot be passed on.
     pub(crate) fn checked_env(&self) -> Result<Vec<OsString>, Error> {
         let invalid = |reason| Error::InvalidTarget { program: self.program.clone(), reason };
@@ -89,7 +112,8 @@ impl Target {
 
 /// A program to start in the place of the target: the helper, which confines itself and becomes the target.
 ///
-/// Start it with exactly these parts, as the leader of a process group of its own, in any directory.
+/// Start it with exactly these parts, as the leader of a process group of its own, in any directory. What it
+/// started is dead when its process group is.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Confined {
@@ -99,11 +123,12 @@ pub struct Confined {
     pub args: Vec<OsString>,
     /// The helper's standard input, through which it learns what to do. The caller must not keep a copy.
     pub stdin: OwnedFd,
-    /// From which the caller learns what was enforced.
+    /// From which the caller learns what was enforced. The command ends when this is dropped.
     pub status: Status,
 }
 
-/// The caller's end of the helper's reports.
+/// The caller's end of the helper's reports, and what keeps the command alive: it is ended when nobody holds this
+/// any more, as when the caller was killed.
 #[derive(Debug)]
 pub struct Status {
     pub(crate) socket: OwnedFd,
@@ -127,22 +152,40 @@ impl Status {
     }
 
     pub(crate) fn reports(&self) -> Result<(Enforced, Vec<crate::attempt::Attempt>), Error> {
-        let mut done = None;
+        let mut done: Option<(Enforced, Vec<crate::attempt::Attempt>)> = None;
         loop {
             let report = wire::next_report(self.socket.as_fd());
             match report.map_err(Error::system("read the helper's report"))? {
-                Some(Report::Done { steps, attempts }) => {
-                    done = Some((Enforced { rung: self.rung, steps }, attempts));
+                Some((Report::Done { steps, attempts }, _)) => {
+                    done = Some((Enforced { rung: self.rung, steps, leftovers: None }, attempts));
                 }
-                Some(Report::Failed { step, errno }) => {
+                Some((Report::Ended { leftovers }, _)) => {
+                    if let Some((enforced, _)) = &mut done {
+                        enforced.leftovers = Some(leftovers);
+                    }
+                }
+                Some((Report::Failed { step, errno }, _)) => {
                     return Err(Error::Helper { step, source: from_number(errno) });
                 }
-                Some(Report::NotExecuted { errno }) => {
+                Some((Report::NotExecuted { errno }, _)) => {
                     let program = Path::to_owned(&self.program);
                     return Err(Error::Execute { program, source: from_number(errno) });
                 }
+                Some((Report::Prepared { .. }, _)) => return Err(Error::Silent),
                 None => return done.ok_or(Error::Silent),
             }
+        }
+    }
+
+    /// What came of preparing a place.
+    pub(crate) fn prepared(&self) -> Result<(Handles, Vec<String>), Error> {
+        let report = wire::next_report(self.socket.as_fd());
+        match report.map_err(Error::system("read the helper's report"))? {
+            Some((Report::Prepared { notes, .. }, handles)) => Ok((handles, notes)),
+            Some((Report::Failed { step, errno }, _)) => {
+                Err(Error::Helper { step, source: from_number(errno) })
+            }
+            _ => Err(Error::Silent),
         }
     }
 }

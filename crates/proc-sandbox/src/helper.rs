@@ -1,4 +1,4 @@
-//! The helper: a process that takes the steps of a plan and then becomes the command.
+//! The helper: a process that takes the steps of a plan, runs the command and stays as its guardian.
 //!
 //! It is the same program as the caller, started again: that needs no second file on the machine, and no code
 //! between `fork(2)` and `execve(2)` in a process with threads. It fails closed: a step that fails is reported,
@@ -12,8 +12,10 @@ use std::os::unix::process::CommandExt as _;
 use rustix::fs::{Mode, OFlags};
 
 use crate::attempt::Try;
+use crate::guardian;
 use crate::layer::Step;
-use crate::wire::{self, Plan, Report};
+use crate::view::View;
+use crate::wire::{self, Plan, Report, Slot};
 
 /// The argument that makes a program the helper.
 pub(crate) const MARKER: &str = "__sandbox-init";
@@ -42,7 +44,7 @@ pub fn dispatch() {
 /// Returns only if the command was not executed.
 fn run() -> i32 {
     // Nothing can be said to anybody before the socket is known to be one.
-    let Ok((socket, plan, handles)) = take_over() else { return FAILED };
+    let Ok((socket, plan, mut handles)) = take_over() else { return FAILED };
     let report = |report: &Report| {
         // Without a listener there is nobody to tell.
         wire::report(socket.as_fd(), report).ok();
@@ -52,38 +54,60 @@ fn run() -> i32 {
         report(&Report::Failed { step: step.to_owned(), errno });
         FAILED
     };
+    if let Some(view) = &plan.call.view {
+        return match prepare(socket.as_fd(), view, &handles) {
+            Ok(()) => 0,
+            Err(failure) => failed(failure.step, &failure.source),
+        };
+    }
 
     let tried: Vec<_> = plan.call.tries.iter().cloned().map(Try::before).collect();
     let mut steps = Vec::with_capacity(plan.steps.len());
+    let mut tell = None;
     for step in &plan.steps {
-        if let Err(error) = apply(step, &plan, &handles) {
+        let taken = match step {
+            Step::Split => guardian::split().map(|end| tell = Some(end)),
+            other => other.apply(&plan.call, &mut handles),
+        };
+        if let Err(error) = taken {
             return failed(step.name(), &error);
         }
         steps.push(step.name().to_owned());
     }
     let attempts = tried.into_iter().map(crate::attempt::Attempt::again).collect();
     report(&Report::Done { steps, attempts });
-    let error = execute(&plan);
-    report(&Report::NotExecuted { errno: error.raw_os_error().unwrap_or(libc::EINVAL) });
-    FAILED
+    let command = || {
+        let error = execute(&plan);
+        report(&Report::NotExecuted { errno: error.raw_os_error().unwrap_or(libc::EINVAL) });
+        FAILED
+    };
+    match guardian::watch(socket.as_fd(), tell, command) {
+        Ok(never) => match never {},
+        Err(error) => failed("start the command", &error),
+    }
 }
 
-fn apply(step: &Step, plan: &Plan, handles: &wire::Handles) -> std::io::Result<()> {
-    step.apply(handles)?;
-    // Limits of the moment go with the others.
-    if matches!(step, Step::Limits(_)) {
-        crate::layer::rlimits::apply(&plan.call.limits)?;
-    }
-    Ok(())
+/// Makes a place and hands it to the caller.
+fn prepare(
+    socket: BorrowedFd<'_>,
+    view: &View,
+    handles: &wire::Handles,
+) -> Result<(), crate::place::Failure> {
+    let ready = crate::place::prepare(view, handles)?;
+    let (slots, held): (Vec<_>, Vec<_>) = ready.handles.into_iter().unzip();
+    let held: Vec<_> = held.iter().map(OwnedFd::as_fd).collect();
+    let report = Report::Prepared { slots, notes: ready.notes };
+    wire::report_with(socket, &report, &held)
+        .map_err(|source| crate::place::Failure { step: "hand the place over", source })
 }
 
 /// Moves the socket away from standard input, and puts there what the command is to read.
 fn take_over() -> std::io::Result<(OwnedFd, Plan, wire::Handles)> {
     let stdin: BorrowedFd<'_> = rustix::stdio::stdin();
     let socket = rustix::io::fcntl_dupfd_cloexec(stdin, 3)?;
-    let (plan, handles) = wire::receive(socket.as_fd())?;
-    let input = match &handles.stdin {
-        Some(input) => input.try_clone()?,
+    let (plan, mut handles) = wire::receive(socket.as_fd())?;
+    let input = match handles.take(Slot::Stdin) {
+        Some(input) => input,
         None => rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?,
     };
     rustix::stdio::dup2_stdin(&input)?;

@@ -4,6 +4,7 @@
 //! A further rung is further steps; neither the way they travel nor the helper's loop changes.
 
 pub(crate) mod landlock;
+pub(crate) mod namespaces;
 pub(crate) mod privileges;
 pub(crate) mod process;
 pub(crate) mod rlimits;
@@ -13,7 +14,8 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use crate::wire::Handles;
+use crate::attempt::Bytes;
+use crate::wire::{Call, Handles, Slot};
 use rlimits::Limit;
 use seccomp::Program;
 
@@ -27,9 +29,22 @@ pub(crate) enum Step {
     CloseDescriptors,
     FirstToGo,
     EnterDirectory,
+    /// Enters a prepared place; what follows is done there.
+    Enter,
+    /// Splits off the first process of a namespace of processes; see [`guardian`](crate::guardian).
+    Split,
+    FreshProc,
+    Protect {
+        workspace: Bytes,
+    },
+    EnterDirectoryInside,
     Limits(Vec<Limit>),
+    NoCoreFile(Vec<Limit>),
     EmptyBoundingSet,
-    BecomeOwner { user: u32, group: u32 },
+    BecomeUser {
+        user: u32,
+        group: u32,
+    },
     NoNewPrivileges,
     DropCapabilities,
     Landlock,
@@ -38,7 +53,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// Takes the step, for good: none of them can be taken back.
-    pub(crate) fn apply(&self, handles: &Handles) -> io::Result<()> {
+    pub(crate) fn apply(&self, call: &Call, handles: &mut Handles) -> io::Result<()> {
         match self {
             Self::ResetSignals => process::reset_signals(),
             Self::LeaveTerminal => process::leave_terminal(),
@@ -48,13 +63,27 @@ impl Step {
             }
             Self::CloseDescriptors => process::close_descriptors(),
             Self::FirstToGo => process::first_to_go(),
-            Self::EnterDirectory => Ok(rustix::process::fchdir(handles.directory()?)?),
-            Self::Limits(limits) => rlimits::apply(limits),
+            Self::EnterDirectory => Ok(rustix::process::fchdir(handles.get(Slot::Directory)?)?),
+            Self::Enter => namespaces::enter(handles),
+            // The helper's own business, since two processes come back from it.
+            Self::Split => Ok(()),
+            Self::FreshProc => namespaces::fresh_proc(),
+            Self::Protect { workspace } => namespaces::protect(workspace, &call.protected),
+            Self::EnterDirectoryInside => {
+                let path = call.directory.clone().unwrap_or_default();
+                namespaces::enter_directory(&path, handles)
+            }
+            Self::Limits(limits) => {
+                rlimits::apply(limits)?;
+                // Those of the moment go with the others.
+                rlimits::apply(&call.limits)
+            }
+            Self::NoCoreFile(limits) => rlimits::apply(limits),
             Self::EmptyBoundingSet => privileges::empty_bounding_set(),
-            Self::BecomeOwner { user, group } => privileges::become_owner(*user, *group),
+            Self::BecomeUser { user, group } => privileges::become_user(*user, *group),
             Self::NoNewPrivileges => privileges::no_new_privileges(),
             Self::DropCapabilities => privileges::drop_capabilities(),
-            Self::Landlock => landlock::apply(handles.ruleset()?),
+            Self::Landlock => landlock::apply(handles.get(Slot::Ruleset)?),
             Self::Seccomp(programs) => seccomp::apply(programs),
         }
     }
@@ -67,10 +96,15 @@ impl Step {
             Self::UsualMask => "set the file mode mask",
             Self::CloseDescriptors => "close descriptors",
             Self::FirstToGo => "prefer commands when memory runs out",
-            Self::EnterDirectory => "enter the working directory",
+            Self::EnterDirectory | Self::EnterDirectoryInside => "enter the working directory",
+            Self::Enter => "enter the prepared place",
+            Self::Split => "start a namespace of processes",
+            Self::FreshProc => "mount a fresh /proc",
+            Self::Protect { .. } => "make protected names read-only",
             Self::Limits(_) => "limit resources",
+            Self::NoCoreFile(_) => "forbid core files",
             Self::EmptyBoundingSet => "empty the bounding set",
-            Self::BecomeOwner { .. } => "become the owner of the workspace",
+            Self::BecomeUser { .. } => "become another user",
             Self::NoNewPrivileges => "forbid new privileges",
             Self::DropCapabilities => "drop capabilities",
             Self::Landlock => "restrict files by Landlock",

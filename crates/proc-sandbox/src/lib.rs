@@ -30,35 +30,64 @@
 //! }
 //! ```
 //!
-//! # Guarantees on the rung `landlock`
+//! # Rungs
+//!
+//! [`Sandbox::new`] takes the highest rung this machine offers, by trying each:
+//!
+//! | rung | what there is |
+//! | --- | --- |
+//! | [`Rung::NativeFull`] | namespaces of users, mounts, processes, network, IPC and host name, with a view of its own; Landlock, seccomp, limits |
+//! | [`Rung::NativeNoproc`] | the same with the machine's `/proc`, where a container forbids a fresh one |
+//! | [`Rung::Landlock`] | Landlock, seccomp, limits, a pinned process group |
+//!
+//! # Guarantees
+//!
+//! On every rung:
 //!
 //! - Files outside the workspace, the private directory and the granted places cannot be opened, executed, made,
 //!   removed, renamed or linked; granted places beside those two cannot be written to.
-//! - No sockets (or no Unix sockets, with [`Net::On`]), no tracing, no new namespaces, no mounts, no signals to
-//!   processes outside (from Linux 6.12 on), no reading of their memory, environment or descriptors.
+//! - No network and no Unix sockets of the machine, unless [`Net::On`]; no tracing, no new namespaces, no mounts, no
+//!   signals to processes outside (without namespaces from Linux 6.12 on), no reading of their memory,
+//!   environment or descriptors.
 //! - No capabilities, and none to be had from setuid programs.
-//! - A command's processes stay in one process group whatever they call, so that one signal ends them all.
+//! - Nothing outlives its command, whatever it calls, nor a caller that was killed: see
+//!   [`Status`].
 //! - Fail closed: a step that fails is an error, and the command is not run.
 //! - What is reported was tried, in a process confined like a command, after it was confined.
 //!
+//! With namespaces besides:
+//!
+//! - What is not granted is not there: neither its existence nor its mode, owner or times can be seen or changed.
+//! - Commands are never root outside, also when their caller is: they run as the workspace's owner, or, where that
+//!   is root, as a user of their own who sees the workspace's files as theirs; on disk they stay root's.
+//! - `/tmp` is private to the sandbox and limited, processes are counted for each command, and a place can be made
+//!   read-only for one command: [`Target::protect`].
+//! - There is a loopback network, shared by the commands of one sandbox, and `setsid`, pseudo-terminals, POSIX
+//!   semaphores and job control work.
+//!
 //! # Non-goals and limits
 //!
-//! This version has no rung with namespaces: [`Rung::NativeFull`] and [`Rung::NativeNoproc`] are names for what
-//! is to come, and reported as not built. On the rung `landlock` the following stays open, and the report says so:
+//! - The private directory lies on disk and is not limited. Memory is limited for each process, not for a command
+//!   as a whole.
+//! - A Unix socket inside the workspace can be connected to, whoever listens on it.
+//! - Debuggers do not work, since tracing is refused to everybody.
+//! - `chmod` is refused setuid and setgid bits, but a file may be *born* with them (`open` with such a mode). It is
+//!   of no use to commands, which gain nothing by execution; other users who can reach the workspace could run it.
+//! - Files of the workspace that belong to neither of its owner's user and group are shown as nobody's to commands
+//!   of a root caller.
+//!
+//! On the rung `landlock` the following stays open, and the report says so:
 //!
 //! - `chmod`, `chown`, times, extended attributes and the existence of outside files the user owns, and the news
 //!   of them that `inotify` tells. A command of root keeps root's name, and with it this right over all of root's
 //!   files. A root server over a workspace of an ordinary user therefore runs commands as that user.
-//! - `chmod` is refused setuid and setgid bits, but a file may be *born* with them (`open` with such a mode). It is
-//!   of no use to commands, which gain nothing by execution; other users who can reach the workspace could run it.
-//! - Names and command lines of other processes in `/proc`.
+//! - Names and command lines of other processes in `/proc`, as on the rung `native-noproc`.
 //! - `/tmp`, `/dev/shm` and terminals are not granted: `TMPDIR` must lead to [`Sandbox::home`], and what needs
 //!   POSIX semaphores (Python's `multiprocessing` queues) or a pseudo-terminal does not work without an extra
 //!   grant.
-//! - Debuggers do not work, since tracing is refused to everybody.
 //! - Programs that start their own session or group see a call that succeeded without effect, and job control,
 //!   `timeout` and the like signal the whole command.
-//! - Memory is limited for each process, processes for each user, and for root not at all; disk space is not.
+//! - Processes are limited for each user, and for root not at all; disk space is not.
 //!
 //! # Threats
 //!
@@ -70,10 +99,13 @@
 //!
 //! The helper is the embedding program started again (`/proc/self/fd/N` of a handle on itself), so that no code
 //! runs between `fork(2)` and `execve(2)` of a program with threads, and starting costs the same however large
-//! it is: `sh -c true` took 1.2 ms without and 3.0 ms with all steps (medians of 200 on two busy cores; the
-//! example `cost` measures it), most of it the second `execve(2)`. The helper learns its plan through a socket
-//! that is its standard input, with the handles it needs beside it;
-//! see `wire.rs`. Each rung is a list of steps; see `layer.rs`.
+//! it is. The helper learns its plan through a socket that is its standard input, with the handles it needs beside
+//! it; see `wire.rs`. Each rung is a list of steps; see `layer.rs`.
+//!
+//! With namespaces, all that does not depend on the command is done once, by [`Sandbox::new`]: the view is built in
+//! namespaces that outlive the process that made them, because the sandbox holds them by descriptor. A command joins
+//! them and makes its own below; see `place.rs`. The example `cost` measures it: `sh -c true` took 1.1 ms without and
+//! 4.9 ms with everything, where `bwrap --unshare-all` took 7.7 to 12.5 ms (medians on two busy cores).
 //!
 //! # Features
 //!
@@ -83,9 +115,11 @@ mod attempt;
 mod confined;
 pub mod environment;
 mod error;
+mod guardian;
 mod harden;
 pub mod helper;
 mod layer;
+mod place;
 mod places;
 mod policy;
 mod probe;
@@ -93,6 +127,7 @@ mod report;
 mod sandbox;
 mod scratch;
 mod sys;
+mod view;
 mod wire;
 
 pub use confined::{Confined, Status, Target};

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, HostRead, Net, Policy};
 
 /// What may be done below a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Grant {
     /// Read and execute.
     Read,
@@ -26,6 +27,8 @@ pub(crate) enum Grant {
 /// A place, opened.
 #[derive(Debug)]
 pub(crate) struct Place {
+    /// As it is named.
+    pub(crate) path: PathBuf,
     pub(crate) grant: Grant,
     pub(crate) handle: OwnedFd,
     pub(crate) is_directory: bool,
@@ -168,7 +171,8 @@ pub(crate) fn resolve(policy: &Policy, scratch: &OwnedFd) -> Result<Vec<Place>, 
     let mut places = Vec::new();
     for directory in [&policy.workspace, scratch] {
         let handle = directory.try_clone().map_err(Error::system("keep a directory open"))?;
-        places.push(Place { grant: Grant::Write, handle, is_directory: true });
+        let path = PathBuf::new();
+        places.push(Place { path, grant: Grant::Write, handle, is_directory: true });
     }
     let named = |paths: &[PathBuf], grant| -> Result<Vec<Place>, Error> {
         let open = |path: &PathBuf| {
@@ -214,9 +218,9 @@ fn versioned_settings() -> Vec<Place> {
 }
 
 /// Opens a place without any right to it: a handle to name it by.
-fn open(path: &Path, grant: Grant) -> Result<Place, Errno> {
+pub(crate) fn open(path: &Path, grant: Grant) -> Result<Place, Errno> {
     let handle = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     let mode = rustix::fs::fstat(handle.as_fd())?.st_mode;
     let is_directory = FileType::from_raw_mode(mode) == FileType::Directory;
-    Ok(Place { grant, handle, is_directory })
+    Ok(Place { path: path.to_owned(), grant, handle, is_directory })
 }

@@ -28,10 +28,15 @@ pub enum HostRead {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Net {
-    /// No sockets at all, loopback and Unix sockets included; `socketpair(2)` works.
+    /// None. With namespaces there is a loopback network that commands of the sandbox share with each other; on
+    /// the rung `landlock` no sockets at all, Unix sockets included, but for `socketpair(2)`.
     #[default]
     Off,
-    /// The host's network, unfiltered. Unix sockets stay closed: a container engine's socket is the host.
+    /// As `Off`, with one socket listening on the loopback network whose other end is the caller's: see
+    /// [`Sandbox::listener`](crate::Sandbox::listener). On the rung `landlock` the same as `Off`.
+    Proxy,
+    /// The host's network, unfiltered. Unix sockets of the machine stay closed: a container engine's socket is the
+    /// host.
     On,
 }
 
@@ -50,8 +55,8 @@ pub enum Helper {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResourceLimits {
-    /// Processes and threads; 256 by default. On the rung `landlock` they are counted for the whole user, so
-    /// the limit set is this number above what the user had running; root is not limited at all.
+    /// Processes and threads of one command; 256 by default. On the rung `landlock` they are counted for the whole
+    /// user, so the limit set is this number above what the user had running; root is not limited at all.
     pub pids: Option<u64>,
     /// Bytes of private writable memory of one process; 2 GiB by default.
     pub memory: Option<u64>,
@@ -61,6 +66,8 @@ pub struct ResourceLimits {
     pub open_files: Option<u64>,
     /// Processor time of one process; not limited by default.
     pub cpu: Option<Duration>,
+    /// Bytes of `/tmp`, where there is a private one; 512 MiB by default.
+    pub tmp: Option<u64>,
 }
 
 impl Default for ResourceLimits {
@@ -71,6 +78,7 @@ impl Default for ResourceLimits {
             file_size: Some(10 << 30),
             open_files: Some(1024),
             cpu: None,
+            tmp: Some(512 << 20),
         }
     }
 }
@@ -99,6 +107,8 @@ pub struct Policy {
     pub helper: Helper,
     /// The rung below which nothing is run; [`Rung::Landlock`] by default.
     pub require: Rung,
+    /// The rung above which nothing is tried; [`Rung::NativeFull`] by default.
+    pub ceiling: Rung,
 }
 
 impl Policy {
@@ -120,6 +130,7 @@ impl Policy {
             scratch_parent: std::env::temp_dir(),
             helper: Helper::default(),
             require: Rung::Landlock,
+            ceiling: Rung::NativeFull,
         }
     }
 
@@ -176,6 +187,13 @@ impl Policy {
     #[must_use]
     pub fn helper(mut self, helper: Helper) -> Self {
         self.helper = helper;
+        self
+    }
+
+    /// Sets [`Policy::ceiling`].
+    #[must_use]
+    pub fn ceiling(mut self, rung: Rung) -> Self {
+        self.ceiling = rung;
         self
     }
 

@@ -1,6 +1,9 @@
 //! What holds here, found out by doing: the helper is run once, and tries what each layer must refuse.
 
 use std::error::Error as _;
+use std::os::fd::AsFd as _;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -8,19 +11,17 @@ use std::process::{ExitStatus, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::attempt::{Attempt, Bytes, Family, Try};
+use crate::attempt::{Attempt, Bytes, Try};
 use crate::layer::landlock;
 use crate::layer::rlimits::{self, Limited};
 use crate::{Confined, Error, HostRead, Layer, Net, Report, Rung, Sandbox, State, Status, Target};
 
 /// A program every machine has, for a script that needs nothing else.
-const SHELL: &str = "/bin/sh";
+pub(crate) const SHELL: &str = "/bin/sh";
 /// What the script exits with: proof that it was run, with the environment it was given.
 const PROOF: i32 = 42;
 /// Seconds a probe may take.
 const PATIENCE: i64 = 10;
-
-const NOT_BUILT: &str = "not built into this version";
 
 impl Sandbox {
     /// Runs the helper on harmless attempts against every layer and reports which were refused.
@@ -48,18 +49,17 @@ impl Sandbox {
             "capabilities",
             "execute",
         ];
-        let rung = if needed.into_iter().all(holds) { Rung::Landlock } else { Rung::None };
+        let rung = if needed.into_iter().all(holds) { self.plan.rung } else { Rung::None };
         Report { rung, layers }
     }
 
     /// Where the plan lacks a part, what is missing through it says what would bring it.
     fn with_remedies(&self, layers: Vec<Layer>) -> Vec<Layer> {
-        let Some(missing) = self.missing.first() else { return layers };
+        let Some(missing) = self.missing.last().filter(|_| self.plan.rung == Rung::None) else {
+            return layers;
+        };
         let explain = |mut layer: Layer| {
-            if layer.state == State::Unavailable
-                && layer.remedy.is_none()
-                && layer.detail != NOT_BUILT
-            {
+            if layer.state == State::Unavailable && layer.remedy.is_none() {
                 layer.detail = format!("{}: {}", layer.detail, missing.what);
                 layer.remedy = Some(missing.remedy.clone());
             }
@@ -68,12 +68,30 @@ impl Sandbox {
         layers.into_iter().map(explain).collect()
     }
 
+    /// Whether commands have namespaces of their own.
+    fn is_native(&self) -> bool {
+        self.plan.rung >= Rung::NativeNoproc
+    }
+
+    /// What keeps this sandbox from a higher rung, for layers that would need one.
+    fn without_namespaces(&self, name: &str, what: &str) -> Layer {
+        match self.missing.first().filter(|missing| missing.rung == Rung::NativeFull) {
+            Some(missing) => {
+                unavailable(name, &format!("{what}: {}", missing.what), Some(&missing.remedy))
+            }
+            None => unavailable(name, what, Some("raise the policy's ceiling")),
+        }
+    }
+
     fn run_probe(&self) -> Result<Found, Error> {
         let cwd = self.workspace.try_clone().map_err(Error::system("keep the workspace open"))?;
         let target = Target::new(SHELL, cwd)
             .args(["-c", "exit \"$PROOF\""])
             .envs([("PROOF", PROOF.to_string())]);
-        let confined = self.pass_on(target, self.tries())?;
+        // All of the workspace: so nothing of it is touched, and nothing has to be there.
+        let target = target.protect(["."]);
+        let listener = Listener::new().map_err(Error::system("listen for a probe"))?;
+        let confined = self.pass_on(&self.plan, target, self.tries(&listener))?;
         let (ended, status) = run(confined)?;
         // A program that is not there is told by the report; the layers hold all the same.
         let (attempts, execute) = match status.reports()? {
@@ -83,7 +101,7 @@ impl Sandbox {
         Ok(Found { attempts, failure: None, execute })
     }
 
-    fn tries(&self) -> Vec<Try> {
+    fn tries(&self, listener: &Listener) -> Vec<Try> {
         let canary = self.scratch.canary();
         let created = canary.with_file_name("created");
         let us = rustix::process::getpid().as_raw_nonzero().get();
@@ -97,10 +115,10 @@ impl Sandbox {
             Try::Signal(us),
             Try::Limit(us),
             Try::Trace,
-            Try::Socket(Family::Internet),
-            Try::Socket(Family::Unix),
+            Try::Internet,
+            Try::UnixSocket(Bytes::from(Path::new(&listener.name))),
             Try::UserNamespace,
-            Try::NewSession,
+            Try::Leave,
             Try::NewPrivileges,
             Try::Capabilities,
         ];
@@ -108,8 +126,14 @@ impl Sandbox {
         tries.extend(limits.iter().map(|limit| Try::Limits(vec![*limit])));
         limits.clear();
         // Above the count of this moment by the count of the next one, which may differ a little.
-        limits.extend(self.limits_of_the_moment());
+        limits.extend(self.limits_of_the_moment(&self.plan));
         tries.extend((!limits.is_empty()).then_some(Try::Limits(limits)));
+        if self.is_native() {
+            tries.extend(self.limits.tmp.map(|limit| Try::Temporary { limit }));
+            let workspace = crate::view::real_path(self.workspace.as_fd()).ok();
+            let inside = workspace.map(|path| path.join(&listener.name));
+            tries.extend(inside.map(|path| Try::CreateProtected(bytes(&path))));
+        }
         tries
     }
 
@@ -149,13 +173,15 @@ impl Sandbox {
             if network {
                 off("net_off", "the policy gives commands the host's network")
             } else {
-                found.refused("net_off", "making an internet socket", |what| {
-                    *what == Try::Socket(Family::Internet)
+                found.refused("net_off", "finding a way to an internet address", |what| {
+                    *what == Try::Internet
                 })
             },
-            found.refused("unix_socket_isolation", "making a Unix socket", |what| {
-                *what == Try::Socket(Family::Unix)
-            }),
+            found.refused(
+                "unix_socket_isolation",
+                "connecting to the server's Unix socket",
+                |what| matches!(what, Try::UnixSocket(_)),
+            ),
             found
                 .refused("signal_isolation", "signalling the server", |what| {
                     matches!(what, Try::Signal(_))
@@ -166,13 +192,9 @@ impl Sandbox {
                 "tracing a process, and reading the server's environment,",
                 |what| matches!(what, Try::Trace | Try::ReadEnvironment(_)),
             ),
-            found
-                .refused("pid_containment", "leaving the process group", |what| {
-                    *what == Try::NewSession
-                })
-                .with("setsid and setpgid are answered without effect"),
-            unavailable("namespaces", NOT_BUILT, None),
-            unavailable("pidns", NOT_BUILT, None),
+            self.containment(found),
+            self.namespaces(found),
+            self.processes(found),
             found.refused(
                 "syscalls",
                 "making a user namespace, and changing the server's limits,",
@@ -193,16 +215,17 @@ impl Sandbox {
                 &[Limited::Core, Limited::FileSize, Limited::OpenFiles],
                 true,
             ),
-            unavailable(
-                "tmp_quota",
-                "a command's files count against the disk they lie on",
-                Some("give the private directory a file system of its own"),
-            ),
-            unavailable(
-                "protected_paths",
-                "Landlock cannot take a part away from a granted directory",
-                Some("look for changed names after each command"),
-            ),
+            self.temporary(found),
+            if self.is_native() {
+                found.refused("protected_paths", "writing where names are protected", |what| {
+                    matches!(what, Try::CreateProtected(_))
+                })
+            } else {
+                self.without_namespaces(
+                    "protected_paths",
+                    "Landlock cannot take a part away from a granted directory",
+                )
+            },
             match &found.execute {
                 None if found.failure.is_none() => active("execute", "a confined shell was run"),
                 problem => unavailable(
@@ -212,6 +235,71 @@ impl Sandbox {
                 ),
             },
         ]
+    }
+
+    fn containment(&self, found: &Found) -> Layer {
+        let native = self.is_native();
+        let (what, how) = if native {
+            (
+                "leaving the namespace of processes",
+                "it ends with its first process, whatever a command starts",
+            )
+        } else {
+            ("leaving the process group", "setsid and setpgid are answered without effect")
+        };
+        found.refused("pid_containment", what, |what| *what == Try::Leave).with(how)
+    }
+
+    fn namespaces(&self, found: &Found) -> Layer {
+        if !self.is_native() {
+            return self.without_namespaces("namespaces", "no view of its own");
+        }
+        let mut detail =
+            "users, mounts, processes, IPC and host name are a command's own".to_owned();
+        if self.net != Net::On {
+            detail.push_str("; the network is the sandbox's own");
+        }
+        for note in &self.plan.notes {
+            detail.push_str("; ");
+            detail.push_str(note);
+        }
+        let hidden = found.refused("namespaces", "seeing an outside file", |what| {
+            matches!(what, Try::ReadOutside(_) | Try::Leave)
+        });
+        hidden.with(&detail)
+    }
+
+    fn processes(&self, found: &Found) -> Layer {
+        match self.plan.rung {
+            Rung::NativeFull => found
+                .refused("pidns", "signalling the server, and reading its environment,", |what| {
+                    matches!(what, Try::Signal(_) | Try::ReadEnvironment(_))
+                })
+                .with("/proc shows a command's own processes"),
+            Rung::NativeNoproc => unavailable(
+                "pidns",
+                "processes are a command's own, but /proc is the machine's and shows names and command lines of \
+                 others",
+                Some("in a container, unmask /proc (podman: --security-opt unmask=ALL)"),
+            ),
+            _ => self.without_namespaces("pidns", "no processes of its own"),
+        }
+    }
+
+    fn temporary(&self, found: &Found) -> Layer {
+        let name = "tmp_quota";
+        if !self.is_native() {
+            return self
+                .without_namespaces(name, "a command's files count against the disk they lie on");
+        }
+        if self.limits.tmp.is_none() {
+            return off(name, "the policy sets no limit");
+        }
+        found
+            .refused(name, "a /tmp larger than the limit", |what| {
+                matches!(what, Try::Temporary { .. })
+            })
+            .with("the private home lies on disk and is not limited")
     }
 
     fn identity(&self, found: &Found) -> Layer {
@@ -241,9 +329,12 @@ impl Sandbox {
                 Some("run the server as an ordinary user, or give the workspace to one"),
             );
         }
-        found
-            .limit("pids_limit", &[Limited::Processes], true)
-            .with("counted for the whole user, above what ran before")
+        let counted = if self.is_native() {
+            "counted for each command"
+        } else {
+            "counted for the whole user, above what ran before"
+        };
+        found.limit("pids_limit", &[Limited::Processes], true).with(counted)
     }
 }
 
@@ -346,12 +437,28 @@ fn unavailable(name: &str, detail: &str, remedy: Option<&str>) -> Layer {
     Layer::new(name, State::Unavailable, detail, remedy)
 }
 
+/// A Unix socket of the machine that commands must not reach.
+struct Listener {
+    name: String,
+    _socket: UnixListener,
+}
+
+impl Listener {
+    fn new() -> std::io::Result<Self> {
+        use std::hash::{BuildHasher as _, RandomState};
+        let number = RandomState::new().hash_one(std::process::id());
+        let name = format!(".agent-sandbox-probe-{number:016x}");
+        let socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        Ok(Self { name, _socket: socket })
+    }
+}
+
 /// Runs the helper to its end, which comes within seconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "a probe must not need a runner: it starts one process, which starts none"
 )]
-fn run(confined: Confined) -> Result<(ExitStatus, Status), Error> {
+pub(crate) fn run(confined: Confined) -> Result<(ExitStatus, Status), Error> {
     let Confined { program, args, stdin, status } = confined;
     let mut child = std::process::Command::new(program)
         .args(args)

@@ -11,9 +11,10 @@ pub enum Rung {
     None,
     /// Landlock, seccomp, no new privileges, no capabilities, limits: without namespaces.
     Landlock,
-    /// Namespaces with the outer `/proc`. Not built into this version.
+    /// A view, a network and processes of its own, by namespaces, with the machine's `/proc`: names and command
+    /// lines of other processes can be seen.
     NativeNoproc,
-    /// Namespaces with a view of its own. Not built into this version.
+    /// The same with a `/proc` of its own.
     NativeFull,
 }
 
@@ -105,6 +106,9 @@ pub struct Enforced {
     pub rung: Rung,
     /// The steps, in order.
     pub steps: Vec<String>,
+    /// Processes that the command left running and that were ended with it; `None` where nobody counted: on the
+    /// rung `landlock`, and when the command was ended from outside.
+    pub leftovers: Option<usize>,
 }
 
 #[cfg(test)]

@@ -9,19 +9,29 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::CapabilitySet;
 
-use crate::attempt::Try;
+use crate::attempt::{Bytes, Try};
 use crate::layer::rlimits::{Limit, Limited};
+use crate::layer::seccomp::Open;
 use crate::layer::{Step, landlock, rlimits, seccomp};
+use crate::places::Place;
 use crate::scratch::Scratch;
-use crate::wire::{self, Call};
+use crate::view::{Identity, View, real_path};
+use crate::wire::{self, Call, Handles, Namespace, Slot};
 use crate::{Confined, Error, Helper, HostRead, Net, Policy, ResourceLimits, Rung, Status, Target};
 
 /// How long a count of the user's processes is good.
 const COUNT_AGE: Duration = Duration::from_secs(2);
+/// Whom commands are to the machine when their caller is root and so is the workspace: a number that neither
+/// people nor services are given; see <https://systemd.io/UIDS-GIDS/>.
+const NOBODY_ELSE: u32 = 60_999;
+/// Processes of ours that the kernel counts with a command's: its guardian and the first of its namespace.
+const OUR_PROCESSES: u64 = 2;
 
-/// A policy made ready: every place opened, every filter compiled, a private directory made.
+/// A policy made ready: every place opened, every filter compiled, a private directory made, and on the rungs with
+/// namespaces the view built.
 ///
-/// One serves a whole run of a server, on any number of threads. Its private directory goes with it.
+/// One serves a whole run of a server, on any number of threads. Its private directory, its `/tmp` and its
+/// loopback network are shared by its commands and go with it.
 #[derive(Debug)]
 pub struct Sandbox {
     pub(crate) read: HostRead,
@@ -31,26 +41,39 @@ pub struct Sandbox {
     helper: OwnedFd,
     pub(crate) workspace: OwnedFd,
     pub(crate) scratch: Scratch,
-    ruleset: Option<OwnedFd>,
-    /// The steps, encoded: the same for every command.
-    steps: Vec<u8>,
+    pub(crate) plan: Plan,
     toolchains: Vec<(OsString, OsString)>,
-    /// Whom commands run as, where that is not the caller.
-    pub(crate) owner: Option<(u32, u32)>,
-    /// What the plan lacks for the rung `landlock`.
+    /// What is missing for the rungs above the one reached, the highest first.
     pub(crate) missing: Vec<Missing>,
     counted: Mutex<Option<(Instant, u64)>>,
+}
+
+/// What is done for each command.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) rung: Rung,
+    /// The steps, encoded: the same for every command.
+    steps: Vec<u8>,
+    /// What every command gets handles of.
+    held: Vec<(Slot, OwnedFd)>,
+    /// Whom commands run as, where that is not the caller.
+    pub(crate) user: Option<(u32, u32)>,
+    listener: Option<OwnedFd>,
+    /// What could not be shown.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A part that cannot be had here.
 #[derive(Debug, Clone)]
 pub(crate) struct Missing {
+    pub(crate) rung: Rung,
     pub(crate) what: String,
     pub(crate) remedy: String,
 }
 
 impl Sandbox {
-    /// Opens what the policy names and decides what will be done for each command.
+    /// Opens what the policy names, and finds the highest rung this machine offers by trying each, from the
+    /// policy's ceiling downwards.
     ///
     /// A machine that cannot give what the policy requires is no error here, so that [`Sandbox::probe`] can
     /// report it; [`Sandbox::confine`] then refuses.
@@ -64,68 +87,66 @@ impl Sandbox {
     ///
     /// Places are opened once, here, and granted by what was found. The policy must come from the operator: a
     /// file in the workspace may not decide what lies outside of it.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a policy's descriptors are the sandbox's from here on"
+    )]
     pub fn new(policy: Policy) -> Result<Self, Error> {
-        let mut missing = Vec::new();
         let owner = owner(&policy.workspace)?;
         let scratch = Scratch::new(&policy.scratch_parent, owner)?;
-        let ruleset = match landlock::available() {
-            Ok(_) => {
-                let places = crate::places::resolve(&policy, scratch.home())?;
-                let ruleset = landlock::ruleset(&places, policy.net);
-                Some(ruleset.map_err(Error::system("make a Landlock ruleset"))?)
-            }
-            Err((what, remedy)) => {
-                missing.push(Missing { what, remedy: remedy.to_owned() });
-                None
-            }
-        };
-        let programs = match seccomp::programs(policy.net) {
-            Ok(programs) => Some(programs),
-            Err(error) => {
-                missing.push(Missing {
-                    what: format!("no seccomp filter for this architecture: {error}"),
-                    remedy: "run on x86_64, aarch64 or riscv64".to_owned(),
-                });
-                None
-            }
-        };
-        let mut steps = vec![
-            Step::ResetSignals,
-            Step::LeaveTerminal,
-            Step::UsualMask,
-            Step::CloseDescriptors,
-            Step::FirstToGo,
-            Step::EnterDirectory,
-            Step::Limits(rlimits::plan(&policy.limits)),
-            Step::EmptyBoundingSet,
-        ];
-        steps.extend(owner.map(|(user, group)| Step::BecomeOwner { user, group }));
-        steps.extend([Step::NoNewPrivileges, Step::DropCapabilities]);
-        steps.extend(ruleset.as_ref().map(|_| Step::Landlock));
-        // Last, since it refuses calls the steps before it need.
-        steps.extend(programs.map(Step::Seccomp));
-        let steps = serde_json::to_vec(&steps)
-            .map_err(|error| Error::system("encode a plan")(std::io::Error::from(error)))?;
-        Ok(Self {
+        let places = crate::places::resolve(&policy, scratch.home())?;
+        let helper = open_helper(&policy.helper)?;
+        let mut sandbox = Self {
             read: policy.read,
             net: policy.net,
-            limits: policy.limits,
+            limits: policy.limits.clone(),
             require: policy.require,
-            helper: open_helper(policy.helper)?,
-            workspace: policy.workspace,
+            helper,
+            workspace: policy.workspace.try_clone().map_err(Error::system("keep the workspace"))?,
             scratch,
-            ruleset,
-            steps,
+            plan: Plan::nothing(),
             toolchains: crate::places::toolchain_variables(policy.home.as_deref(), policy.net),
-            owner,
-            missing,
+            missing: Vec::new(),
             counted: Mutex::new(None),
-        })
+        };
+        if policy.ceiling >= Rung::NativeNoproc {
+            match sandbox.native(&policy, &places, owner) {
+                Ok(plan) => {
+                    sandbox.plan = plan;
+                    return Ok(sandbox);
+                }
+                Err(missing) => sandbox.missing.push(missing),
+            }
+        }
+        if let Some(owner) = owner.or_else(|| is_root().then_some((0, 0))) {
+            // It may have been given to somebody else for a rung that is not to be had.
+            sandbox.scratch.give_to(owner)?;
+        }
+        if policy.ceiling >= Rung::Landlock {
+            sandbox.plan = sandbox.landlock(&policy, &places, owner)?;
+        }
+        Ok(sandbox)
     }
 
-    /// The private directory of this sandbox: for `HOME` and `TMPDIR` of its commands.
+    /// The private directory of this sandbox: for `HOME` of its commands, and for `TMPDIR` where they have no
+    /// `/tmp` of their own.
     pub fn home(&self) -> PathBuf {
         self.scratch.home_path()
+    }
+
+    /// The highest rung that was reached, by trying.
+    pub fn rung(&self) -> Rung {
+        self.plan.rung
+    }
+
+    /// A socket listening on the loopback network inside, with [`Net::Proxy`] on the rungs with namespaces.
+    ///
+    /// # Security
+    ///
+    /// Who connects is a command, and hostile. The socket is of a network with nothing else in it: what is
+    /// accepted from it reaches whatever its holder connects it to.
+    pub fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.plan.listener.as_ref().map(OwnedFd::as_fd)
     }
 
     /// Variables without which commands would not find what they were granted: the private directory, and the
@@ -134,8 +155,12 @@ impl Sandbox {
     /// Without a network the package cache of cargo is the operator's, read-only; with one it is a fresh one in
     /// the private directory, which can be written to.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let temporary = match self.plan.rung {
+            Rung::NativeFull | Rung::NativeNoproc => crate::view::TEMPORARY.into(),
+            _ => self.home(),
+        };
         let mut pairs: Vec<(OsString, OsString)> =
-            ["HOME", "TMPDIR"].map(|name| (name.into(), self.home().into())).into();
+            vec![("HOME".into(), self.home().into()), ("TMPDIR".into(), temporary.into())];
         pairs.extend(self.toolchains.iter().cloned());
         pairs
     }
@@ -154,73 +179,362 @@ impl Sandbox {
     /// nothing is run if one step fails. The environment is the caller's to choose.
     pub fn confine(&self, target: Target) -> Result<Confined, Error> {
         self.floor()?;
-        self.pass_on(target, Vec::new())
-    }
-
-    /// The rung the plan amounts to.
-    fn planned(&self) -> Rung {
-        if self.missing.is_empty() { Rung::Landlock } else { Rung::None }
+        self.pass_on(&self.plan, target, Vec::new())
     }
 
     fn floor(&self) -> Result<(), Error> {
-        let (rung, floor) = (self.planned(), self.require);
+        let (rung, floor) = (self.plan.rung, self.require);
         if rung >= floor {
             return Ok(());
         }
-        let reasons = self.missing.iter().map(|part| format!("{}; {}", part.what, part.remedy));
+        let reasons = self
+            .missing
+            .iter()
+            .filter(|part| part.rung == Rung::Landlock || floor > Rung::Landlock)
+            .map(|part| format!("{}; {}", part.what, part.remedy));
         let reason = reasons.collect::<Vec<_>>().join(". ");
         let reason = if reason.is_empty() {
-            format!("{floor} is not built into this version")
+            format!("{floor} lies above the ceiling the policy sets")
         } else {
             reason
         };
         Err(Error::BelowFloor { rung, floor, reason })
     }
 
-    pub(crate) fn pass_on(&self, target: Target, tries: Vec<Try>) -> Result<Confined, Error> {
+    /// A plan with namespaces, tried out; the caller's ceiling allows one.
+    fn native(
+        &self,
+        policy: &Policy,
+        places: &[Place],
+        owner: Option<(u32, u32)>,
+    ) -> Result<Plan, Missing> {
+        let identity = identity(policy, owner).map_err(|error| missing(&error))?;
+        if let Some(Identity { user, group, .. }) = identity {
+            self.scratch.give_to((user, group)).map_err(|error| missing(&error))?;
+        }
+        let view =
+            View::new(policy, places, &self.home(), identity).map_err(|error| missing(&error))?;
+        let (mut handles, notes) = self.prepare(&view).map_err(|error| missing(&error))?;
+        let listener = handles.take(Slot::Listener);
+        let scoped = crate::sys::landlock_abi().is_ok_and(|abi| abi >= landlock::WITH_SCOPES);
+        let programs =
+            seccomp::programs(Open::with_namespaces(policy.net, scoped)).map_err(|error| {
+                Missing {
+                    rung: Rung::NativeFull,
+                    what: format!("no seccomp filter for this architecture: {error}"),
+                    remedy: ARCHITECTURES.to_owned(),
+                }
+            })?;
+        let slots = [Namespace::User, Namespace::Mount, Namespace::Network, Namespace::Ipc]
+            .into_iter()
+            .chain([Namespace::Uts])
+            .map(Slot::Namespace)
+            .chain([Slot::Ruleset]);
+        let held: Vec<_> =
+            slots.filter_map(|slot| handles.take(slot).map(|handle| (slot, handle))).collect();
+        let mut plan = Plan {
+            rung: Rung::NativeFull,
+            steps: Vec::new(),
+            held,
+            user: identity.map(|identity| (identity.user, identity.group)),
+            listener,
+            notes,
+        };
+        let mut failure = None;
+        for rung in [Rung::NativeFull, Rung::NativeNoproc] {
+            if rung > policy.ceiling {
+                continue;
+            }
+            plan.rung = rung;
+            plan.steps = self
+                .native_steps(&plan, &view, programs.clone())
+                .map_err(|error| missing(&error))?;
+            match self.try_out(&plan) {
+                Ok(()) => {
+                    if let Some(failure) = failure {
+                        plan.notes.push(failure);
+                    }
+                    return Ok(plan);
+                }
+                Err(error) => {
+                    failure = Some(with_source(&error));
+                    if rung == Rung::NativeNoproc {
+                        return Err(missing(&error));
+                    }
+                }
+            }
+        }
+        Err(missing(&Error::Silent))
+    }
+
+    fn native_steps(
+        &self,
+        plan: &Plan,
+        view: &View,
+        programs: Vec<seccomp::Program>,
+    ) -> Result<Vec<u8>, Error> {
+        let (core, others): (Vec<_>, Vec<_>) = rlimits::plan(&self.limits)
+            .into_iter()
+            .partition(|limit| limit.resource == Limited::Core);
+        let mut steps = vec![
+            Step::ResetSignals,
+            Step::LeaveTerminal,
+            Step::UsualMask,
+            Step::CloseDescriptors,
+            Step::FirstToGo,
+            Step::NoCoreFile(core),
+        ];
+        steps.extend(plan.user.map(|(user, group)| Step::BecomeUser { user, group }));
+        steps.extend([Step::Enter, Step::Split]);
+        steps.extend((plan.rung == Rung::NativeFull).then_some(Step::FreshProc));
+        steps.extend([
+            Step::Protect { workspace: view.workspace.clone() },
+            Step::EnterDirectoryInside,
+            Step::Limits(others),
+            Step::EmptyBoundingSet,
+            Step::NoNewPrivileges,
+            Step::DropCapabilities,
+        ]);
+        let has_ruleset = plan.held.iter().any(|(slot, _)| *slot == Slot::Ruleset);
+        steps.extend(has_ruleset.then_some(Step::Landlock));
+        // Last, since it refuses calls the steps before it need.
+        steps.push(Step::Seccomp(programs));
+        encode(&steps)
+    }
+
+    /// Has the helper build the view.
+    fn prepare(&self, view: &View) -> Result<(Handles, Vec<String>), Error> {
+        let call =
+            Call { slots: vec![Slot::Workspace], view: Some(view.clone()), ..Call::default() };
+        let (socket, stdin) = wire::channel().map_err(Error::system("make a socket"))?;
+        wire::send(socket.as_fd(), &encode(&[])?, &call, &[], &[], &[self.workspace.as_fd()])
+            .map_err(Error::system("pass a plan to the helper"))?;
+        let status = Status { socket, program: PathBuf::new(), rung: Rung::NativeFull };
+        let (_, status) = crate::probe::run(self.helper_with(stdin, status))?;
+        status.prepared()
+    }
+
+    /// Runs a command that does nothing.
+    fn try_out(&self, plan: &Plan) -> Result<(), Error> {
+        let cwd = self.workspace.try_clone().map_err(Error::system("keep the workspace open"))?;
+        let target = Target::new(crate::probe::SHELL, cwd).args(["-c", ":"]);
+        let (_, status) = crate::probe::run(self.pass_on(plan, target, Vec::new())?)?;
+        match status.reports() {
+            // The layers hold; that there is no shell is the report's to say.
+            Ok(_) | Err(Error::Execute { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A plan without namespaces; `None` as its rung where a part is missing.
+    fn landlock(
+        &mut self,
+        policy: &Policy,
+        places: &[Place],
+        owner: Option<(u32, u32)>,
+    ) -> Result<Plan, Error> {
+        let mut complete = true;
+        let mut missing = |what, remedy: &str| {
+            complete = false;
+            self.missing.push(Missing { rung: Rung::Landlock, what, remedy: remedy.to_owned() });
+        };
+        let ruleset = match landlock::available() {
+            Ok(_) => {
+                let ruleset = landlock::ruleset(places, policy.net);
+                Some(ruleset.map_err(Error::system("make a Landlock ruleset"))?)
+            }
+            Err((what, remedy)) => {
+                missing(what, remedy);
+                None
+            }
+        };
+        let programs = match seccomp::programs(Open::without_namespaces(policy.net)) {
+            Ok(programs) => Some(programs),
+            Err(error) => {
+                let what = format!("no seccomp filter for this architecture: {error}");
+                missing(what, ARCHITECTURES);
+                None
+            }
+        };
+        let mut steps = vec![
+            Step::ResetSignals,
+            Step::LeaveTerminal,
+            Step::UsualMask,
+            Step::CloseDescriptors,
+            Step::FirstToGo,
+            Step::EnterDirectory,
+            Step::Limits(rlimits::plan(&policy.limits)),
+            Step::EmptyBoundingSet,
+        ];
+        steps.extend(owner.map(|(user, group)| Step::BecomeUser { user, group }));
+        steps.extend([Step::NoNewPrivileges, Step::DropCapabilities]);
+        steps.extend(ruleset.as_ref().map(|_| Step::Landlock));
+        // Last, since it refuses calls the steps before it need.
+        steps.extend(programs.map(Step::Seccomp));
+        Ok(Plan {
+            rung: if complete { Rung::Landlock } else { Rung::None },
+            steps: encode(&steps)?,
+            held: ruleset.map(|ruleset| (Slot::Ruleset, ruleset)).into_iter().collect(),
+            user: owner,
+            listener: None,
+            notes: Vec::new(),
+        })
+    }
+
+    pub(crate) fn pass_on(
+        &self,
+        plan: &Plan,
+        target: Target,
+        tries: Vec<Try>,
+    ) -> Result<Confined, Error> {
         let env = target.checked_env()?;
+        let native = plan.rung >= Rung::NativeNoproc;
+        let directory = if native {
+            let path = real_path(target.cwd.as_fd())
+                .map_err(Error::system("find the working directory's path"))?;
+            Some(Bytes::from(path.as_path()))
+        } else {
+            None
+        };
+        let mut slots = vec![Slot::Directory];
+        let mut handles: Vec<BorrowedFd<'_>> = vec![target.cwd.as_fd()];
+        for (slot, handle) in &plan.held {
+            slots.push(*slot);
+            handles.push(handle.as_fd());
+        }
+        if let Some(stdin) = &target.stdin {
+            slots.push(Slot::Stdin);
+            handles.push(stdin.as_fd());
+        }
         let call = Call {
-            limits: self.limits_of_the_moment(),
-            has_ruleset: self.ruleset.is_some(),
-            has_stdin: target.stdin.is_some(),
+            limits: self.limits_of_the_moment(plan),
+            slots,
+            directory,
+            protected: target.protected.iter().map(|path| Bytes::from(path.as_path())).collect(),
             tries,
+            view: None,
         };
         let program: &OsStr = target.program.as_os_str();
         let argv: Vec<&OsStr> =
             std::iter::once(program).chain(target.args.iter().map(AsRef::as_ref)).collect();
-        let mut handles: Vec<BorrowedFd<'_>> = vec![target.cwd.as_fd()];
-        handles.extend(self.ruleset.as_ref().map(OwnedFd::as_fd));
-        handles.extend(target.stdin.as_ref().map(OwnedFd::as_fd));
         let (socket, stdin) = wire::channel().map_err(Error::system("make a socket"))?;
-        wire::send(socket.as_fd(), &self.steps, &call, &argv, &env, &handles)
+        wire::send(socket.as_fd(), &plan.steps, &call, &argv, &env, &handles)
             .map_err(Error::system("pass a plan to the helper"))?;
-        Ok(Confined {
+        Ok(self.helper_with(stdin, Status { socket, program: target.program, rung: plan.rung }))
+    }
+
+    fn helper_with(&self, stdin: OwnedFd, status: Status) -> Confined {
+        Confined {
             program: format!("/proc/self/fd/{}", self.helper.as_raw_fd()).into(),
             args: vec![crate::helper::MARKER.into()],
             stdin,
-            status: Status { socket, program: target.program, rung: self.planned() },
-        })
+            status,
+        }
     }
 
     /// Whom commands run as.
     pub(crate) fn user(&self) -> u32 {
-        self.owner.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user)
+        let caller = || rustix::process::geteuid().as_raw();
+        self.plan.user.map_or_else(caller, |(user, _)| user)
     }
 
-    /// The limit of processes, above what the user runs now; none for root, to whom the kernel applies none.
-    pub(crate) fn limits_of_the_moment(&self) -> Vec<Limit> {
-        let Some(pids) = self.limits.pids.filter(|_| self.user() != 0) else { return Vec::new() };
+    /// The limit of processes. In a user namespace of a command's own it is counted for that command; else for
+    /// the user, so it is put above what runs now, and there is none for root, to whom the kernel applies none.
+    pub(crate) fn limits_of_the_moment(&self, plan: &Plan) -> Vec<Limit> {
+        let Some(pids) = self.limits.pids else { return Vec::new() };
+        let limit = |value| vec![Limit { resource: Limited::Processes, value }];
+        if plan.rung >= Rung::NativeNoproc {
+            return limit(pids.saturating_add(OUR_PROCESSES));
+        }
+        let user = plan.user.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user);
+        if user == 0 {
+            return Vec::new();
+        }
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match *counted {
             Some((at, running)) if at.elapsed() < COUNT_AGE => running,
             // Where `/proc` cannot be read the limit is the number alone: too tight rather than too wide.
-            _ => rlimits::tasks_of(self.user()).unwrap_or(0),
+            _ => rlimits::tasks_of(user).unwrap_or(0),
         };
         if counted.is_none_or(|(at, _)| at.elapsed() >= COUNT_AGE) {
             *counted = Some((Instant::now(), running));
         }
-        vec![Limit { resource: Limited::Processes, value: running.saturating_add(pids) }]
+        limit(running.saturating_add(pids))
     }
+}
+
+impl Plan {
+    /// Below every rung: nothing can be run by it.
+    fn nothing() -> Self {
+        Self {
+            rung: Rung::None,
+            steps: b"[]".to_vec(),
+            held: Vec::new(),
+            user: None,
+            listener: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+const ARCHITECTURES: &str = "run on x86_64, aarch64 or riscv64";
+
+fn encode(steps: &[Step]) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(steps)
+        .map_err(|error| Error::system("encode a plan")(std::io::Error::from(error)))
+}
+
+/// Why there are no namespaces, with what helps.
+fn missing(error: &Error) -> Missing {
+    let what = format!("no namespaces: {}", with_source(error));
+    Missing { rung: Rung::NativeFull, remedy: remedy(&what), what }
+}
+
+/// What keeps namespaces from being made, by what this machine says of itself.
+fn remedy(what: &str) -> String {
+    let setting = |path: &str| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let mut text = [0; 16];
+        let length = rustix::io::read(file, &mut text).ok()?;
+        Some(String::from_utf8_lossy(text.get(..length)?).trim().to_owned())
+    };
+    let is = |path: &str, value: &str| setting(path).as_deref() == Some(value);
+    if is("/proc/sys/user/max_user_namespaces", "0") {
+        "set the kernel setting user.max_user_namespaces above 0"
+    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "set the kernel setting kernel.unprivileged_userns_clone to 1"
+    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        "load an AppArmor profile that allows this program `userns`; do not turn the restriction off for all"
+    } else if what.contains("/proc") {
+        "in a container, unmask /proc (podman: --security-opt unmask=ALL)"
+    } else {
+        "in a container, use a profile that allows user namespaces, as Podman's does; never seccomp=unconfined"
+    }
+    .to_owned()
+}
+
+fn with_source(error: &Error) -> String {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+    format!("{error}{}", source.unwrap_or_default())
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whom commands are to the machine on the rungs with namespaces, where that is not the caller: never root.
+fn identity(policy: &Policy, owner: Option<(u32, u32)>) -> Result<Option<Identity>, Error> {
+    if !is_root() {
+        return Ok(None);
+    }
+    if let Some((user, group)) = owner {
+        return Ok(Some(Identity { user, group, instead_of: None }));
+    }
+    let stat =
+        rustix::fs::fstat(&policy.workspace).map_err(Error::system("examine the workspace"))?;
+    let (user, group) = (NOBODY_ELSE, NOBODY_ELSE);
+    Ok(Some(Identity { user, group, instead_of: Some((stat.st_uid, stat.st_gid)) }))
 }
 
 /// Whom commands are to run as: the owner of the workspace, where the caller is root and the owner is not.
@@ -229,7 +543,7 @@ impl Sandbox {
 /// every file that belongs to root.
 fn owner(workspace: &OwnedFd) -> Result<Option<(u32, u32)>, Error> {
     let stat = rustix::fs::fstat(workspace).map_err(Error::system("examine the workspace"))?;
-    if !rustix::process::geteuid().is_root() || stat.st_uid == 0 {
+    if !is_root() || stat.st_uid == 0 {
         return Ok(None);
     }
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
@@ -238,10 +552,10 @@ fn owner(workspace: &OwnedFd) -> Result<Option<(u32, u32)>, Error> {
 }
 
 /// Opens the program that will be the helper, so that a file put in its place later is not run.
-fn open_helper(helper: Helper) -> Result<OwnedFd, Error> {
+fn open_helper(helper: &Helper) -> Result<OwnedFd, Error> {
     let path = match helper {
         Helper::Embedded => PathBuf::from("/proc/self/exe"),
-        Helper::Program(path) => path,
+        Helper::Program(path) => path.clone(),
     };
     rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| Error::Place { path, source: errno.into() })

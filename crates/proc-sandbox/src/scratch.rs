@@ -1,7 +1,7 @@
 //! The private directory of one sandbox: `HOME` and `TMPDIR` of its commands, and the canary of its probes.
 //!
-//! Layout: `agent-sandbox-` and 16 hex digits; it holds `home/`, which commands may change, and `canary`, which they must not
-//! see. The whole is removed on drop; one whose owner was killed is swept by the next sandbox with the same
+//! Layout: `agent-sandbox-` and 16 hex digits; it holds `home/`, which commands may change, and `outside/canary`,
+//! which they must not see. The whole is removed on drop; one whose owner was killed is swept by the next sandbox with the same
 //! parent, which tells it by the lock that the kernel let go.
 
 use std::os::fd::OwnedFd;
@@ -12,6 +12,9 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use crate::Error;
 
 const PREFIX: &str = "agent-sandbox-";
+/// What commands must not see.
+const OUTSIDE: &str = "outside";
+const CANARY: &str = "outside/canary";
 /// Names tried before giving up; each is taken with probability 2⁻⁶⁴.
 const TRIES: usize = 8;
 
@@ -19,8 +22,10 @@ const TRIES: usize = 8;
 pub(crate) struct Scratch {
     path: PathBuf,
     home: OwnedFd,
+    outside: OwnedFd,
+    canary: OwnedFd,
     /// Holds the lock for as long as it is open. Of the outer directory, which commands cannot open.
-    _lock: OwnedFd,
+    lock: OwnedFd,
 }
 
 impl Scratch {
@@ -38,20 +43,32 @@ impl Scratch {
         let home_path = path.join("home");
         rustix::fs::mkdirat(&lock, "home", Mode::RWXU).map_err(failed(&home_path))?;
         let home = open_directory(&home_path).map_err(failed(&home_path))?;
-        let canary = path.join("canary");
+        let canary = path.join(CANARY);
+        rustix::fs::mkdirat(&lock, OUTSIDE, Mode::RWXU).map_err(failed(&canary))?;
+        let outside = open_directory(&path.join(OUTSIDE)).map_err(failed(&canary))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o600);
-        let file = rustix::fs::openat(&lock, "canary", flags, mode).map_err(failed(&canary))?;
-        if let Some((user, group)) = owner {
-            let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
-            // The canary too, so that its owner's rights are not what keeps it closed.
-            for handle in [&home, &file] {
-                rustix::fs::fchown(handle, Some(user), Some(group)).map_err(failed(&path))?;
-            }
-            let walk_through = Mode::from_raw_mode(0o711);
-            rustix::fs::fchmod(&lock, walk_through).map_err(failed(&path))?;
+        let file = rustix::fs::openat(&lock, CANARY, flags, mode).map_err(failed(&canary))?;
+        let scratch = Self { path, home, outside, canary: file, lock };
+        if let Some(owner) = owner {
+            scratch.give_to(owner)?;
         }
-        Ok(Self { path, home, _lock: lock })
+        Ok(scratch)
+    }
+
+    /// Gives what commands may change to another user. The canary too, so that its owner's rights are not what
+    /// keeps it closed.
+    pub(crate) fn give_to(&self, (user, group): (u32, u32)) -> Result<(), Error> {
+        let failed = |errno: rustix::io::Errno| Error::Place {
+            path: self.path.clone(),
+            source: errno.into(),
+        };
+        let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+        for handle in [&self.home, &self.outside, &self.canary] {
+            rustix::fs::fchown(handle, Some(user), Some(group)).map_err(failed)?;
+        }
+        let walk_through = Mode::from_raw_mode(0o711);
+        rustix::fs::fchmod(&self.lock, walk_through).map_err(failed)
     }
 
     /// The directory commands may change.
@@ -65,7 +82,7 @@ impl Scratch {
 
     /// A file commands must not be able to open.
     pub(crate) fn canary(&self) -> PathBuf {
-        self.path.join("canary")
+        self.path.join(CANARY)
     }
 }
 
@@ -112,7 +129,7 @@ fn sweep(parent: &Path) {
         let abandoned = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
         // One without its canary is just being made, by an owner that has not taken the lock yet.
         let complete =
-            rustix::fs::statat(&lock, "canary", rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
+            rustix::fs::statat(&lock, CANARY, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
         if ours && abandoned && complete {
             remove(&path);
         }
@@ -148,7 +165,8 @@ mod tests {
         let abandoned = parent.path().join("agent-sandbox-0123456789abcdef");
         std::fs::DirBuilder::new().recursive(true).create(abandoned.join("home/deep")).unwrap();
         std::os::unix::fs::symlink("/etc", abandoned.join("home/link")).unwrap();
-        rustix::fs::symlink("/nowhere", abandoned.join("canary")).unwrap();
+        std::fs::DirBuilder::new().create(abandoned.join("outside")).unwrap();
+        rustix::fs::symlink("/nowhere", abandoned.join("outside/canary")).unwrap();
         let next = Scratch::new(parent.path(), None).unwrap();
         assert!(!abandoned.exists());
         assert!(living.home_path().exists());

@@ -5,7 +5,9 @@
 #![expect(unsafe_code, reason = "the one place for system calls without a safe interface")]
 
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+use rustix::process::Pid;
 
 /// `LANDLOCK_CREATE_RULESET_VERSION` of `linux/landlock.h`.
 const LANDLOCK_VERSION: libc::c_uint = 1;
@@ -90,4 +92,177 @@ pub(crate) fn attempt_new_session() -> io::Result<i32> {
     // SAFETY: it takes no argument and touches no memory.
     let result = unsafe { libc::setsid() };
     outcome(result.into()).map(|_| result)
+}
+
+/// Splits the calling process in two; `None` in the child. See `fork(2)`.
+///
+/// Only the helper calls it, which has one thread: so the child finds every lock free and its memory whole.
+pub(crate) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the helper starts no thread (it is dispatched before `main` does anything), so the child is not
+    // limited to async-signal-safe functions.
+    let result = unsafe { libc::fork() };
+    outcome(result.into())?;
+    Ok(Pid::from_raw(result))
+}
+
+/// Leaves namespaces for new ones; see `unshare(2)`.
+pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: it takes flags and touches no memory. The one that would part a thread from descriptors of
+    // another, CLONE_FILES, is not used here, and there is no other thread.
+    let result = unsafe { libc::unshare(flags) };
+    outcome(result.into()).map(drop)
+}
+
+/// `struct mount_attr` of `linux/mount.h`.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+const MOUNT_ATTR_RDONLY: u64 = 0x1;
+const MOUNT_ATTR_NOSUID: u64 = 0x2;
+const MOUNT_ATTR_NODEV: u64 = 0x4;
+const MOUNT_ATTR_NOEXEC: u64 = 0x8;
+const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+const AT_EMPTY_PATH: libc::c_uint = 0x1000;
+const AT_RECURSIVE: libc::c_uint = 0x8000;
+
+/// What a mount forbids. Setuid programs have no power on any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forbid {
+    /// Nothing else.
+    Nothing,
+    /// Opening devices.
+    Devices,
+    /// Changes, and opening devices.
+    Changes,
+    /// These, and executing programs.
+    Execution,
+}
+
+fn mount_setattr(
+    mount: BorrowedFd<'_>,
+    recursive: bool,
+    attributes: &MountAttributes,
+) -> io::Result<()> {
+    let flags = AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    let size = std::mem::size_of::<MountAttributes>();
+    // SAFETY: the path is an empty string with its NUL, the attributes are a live structure whose size is
+    // passed, and the kernel reads both before it returns.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            std::ptr::from_ref(attributes),
+            size,
+        )
+    };
+    outcome(result).map(drop)
+}
+
+/// Restricts a mount, and those below it if `recursive`; see `mount_setattr(2)`.
+pub(crate) fn restrict_mount(
+    mount: BorrowedFd<'_>,
+    forbid: Forbid,
+    recursive: bool,
+) -> io::Result<()> {
+    let set = MOUNT_ATTR_NOSUID
+        | match forbid {
+            Forbid::Nothing => 0,
+            Forbid::Devices => MOUNT_ATTR_NODEV,
+            Forbid::Changes => MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY,
+            Forbid::Execution => MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+        };
+    let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
+    mount_setattr(mount, recursive, &attributes)
+}
+
+/// Shows the files of a mount under other owners, as a user namespace maps them; see `mount_setattr(2)`.
+pub(crate) fn map_owners(
+    mount: BorrowedFd<'_>,
+    user_namespace: BorrowedFd<'_>,
+    recursive: bool,
+) -> io::Result<()> {
+    let number = u64::from(user_namespace.as_raw_fd().unsigned_abs());
+    let attributes =
+        MountAttributes { set: MOUNT_ATTR_IDMAP, clear: 0, propagation: 0, user_namespace: number };
+    mount_setattr(mount, recursive, &attributes)
+}
+
+/// `IFF_UP` of `linux/if.h`, in the width it has there.
+const IFF_UP: libc::c_short = 1;
+
+/// Takes the loopback interface of a new network namespace up; see `netdevice(7)`.
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: an interface request is plain bytes, for which zero is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    request.ifr_ifru.ifru_flags = IFF_UP;
+    // SAFETY: this request reads a live structure of the size the kernel expects, and writes nothing.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    outcome(result.into()).map(drop)
+}
+
+/// Blocks `signals` for good and returns a descriptor they are read from; see `signalfd(2)`.
+pub(crate) fn signals(signals: &[libc::c_int]) -> io::Result<OwnedFd> {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer leads to a set of the right size, which this call initialises.
+    let result = unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    outcome(result.into())?;
+    // SAFETY: the call above initialised it.
+    let mut set = unsafe { set.assume_init() };
+    for signal in signals {
+        // SAFETY: the set is live and initialised.
+        let result = unsafe { libc::sigaddset(&raw mut set, *signal) };
+        outcome(result.into())?;
+    }
+    // SAFETY: the first pointer leads to a live set, the null one asks for no old set.
+    let result =
+        unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    outcome(result.into())?;
+    // SAFETY: the set is live; -1 asks for a new descriptor.
+    let result =
+        unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+    outcome(result.into())?;
+    // SAFETY: the call returned it just now, so nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(result) })
+}
+
+/// Sends a signal to every other process of the PID namespace whose first process is the calling one.
+///
+/// # Errors
+///
+/// `EPERM` when the calling process is not the first of its namespace: there the same call would reach processes
+/// that are none of ours.
+pub(crate) fn signal_everybody(signal: libc::c_int) -> io::Result<()> {
+    if rustix::process::getpid().as_raw_nonzero().get() != 1 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    // SAFETY: it takes integers. From the first process of a namespace it reaches that namespace alone.
+    let result = unsafe { libc::kill(-1, signal) };
+    outcome(result.into()).map(drop)
+}
+
+/// Ends the calling process by a signal, if that can end it.
+pub(crate) fn die_of(signal: libc::c_int) {
+    // SAFETY: the default action is no handler of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer leads to a set of the right size, which this call initialises.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the call above initialised it.
+    let mut set = unsafe { set.assume_init() };
+    // SAFETY: the set is live and initialised; a number that is no signal is refused.
+    unsafe { libc::sigaddset(&raw mut set, signal) };
+    // SAFETY: it takes integers and reaches the calling process alone.
+    unsafe { libc::raise(signal) };
+    // SAFETY: the first pointer leads to a live set, the null one asks for no old set.
+    unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
 }

@@ -23,27 +23,60 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::{Attempt, Try};
+use crate::attempt::{Attempt, Bytes, Try};
 use crate::layer::Step;
 use crate::layer::rlimits::Limit;
+use crate::view::View;
 
 /// The packet that carries the handles.
 const HELLO: &[u8] = b"plan 1";
 /// Longest packet of a report.
 const LONGEST_REPORT: usize = 64 * 1024;
 /// Handles one packet may carry.
-const MOST_HANDLES: usize = 4;
+const MOST_HANDLES: usize = 12;
+
+/// What a descriptor that travels is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Slot {
+    /// The working directory.
+    Directory,
+    /// The Landlock ruleset.
+    Ruleset,
+    /// What the command reads.
+    Stdin,
+    /// The workspace, for whoever prepares a place.
+    Workspace,
+    /// A namespace.
+    Namespace(Namespace),
+    /// A socket that listens inside a place.
+    Listener,
+}
+
+/// Kinds of namespaces a place is made of, in the order in which they are entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Namespace {
+    User,
+    Mount,
+    Network,
+    Ipc,
+    Uts,
+}
 
 /// What differs from one command to the next.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Call {
     /// Limits that depend on the moment.
     pub(crate) limits: Vec<Limit>,
-    /// Which optional handles follow the fixed ones.
-    pub(crate) has_ruleset: bool,
-    pub(crate) has_stdin: bool,
+    /// What the handles are, in their order.
+    pub(crate) slots: Vec<Slot>,
+    /// Where the working directory lies in a prepared place.
+    pub(crate) directory: Option<Bytes>,
+    /// Places below the workspace to make read-only for this command, relative to it.
+    pub(crate) protected: Vec<Bytes>,
     /// What to try before and after the steps, for a probe.
     pub(crate) tries: Vec<Try>,
+    /// A place to prepare; then there are no steps and no command.
+    pub(crate) view: Option<View>,
 }
 
 /// Everything the helper is told.
@@ -66,23 +99,32 @@ pub(crate) enum Report {
     Failed { step: String, errno: i32 },
     /// The program could not be executed; the helper ends.
     NotExecuted { errno: i32 },
+    /// The command has ended, and so many processes that it left running were ended with it.
+    Ended { leftovers: usize },
+    /// A place is ready; its handles come beside this report.
+    Prepared { slots: Vec<Slot>, notes: Vec<String> },
 }
 
-/// Descriptors that came with a plan.
-#[derive(Debug)]
-pub(crate) struct Handles {
-    directory: Option<OwnedFd>,
-    ruleset: Option<OwnedFd>,
-    pub(crate) stdin: Option<OwnedFd>,
-}
+/// Descriptors that came with a plan or a report.
+#[derive(Debug, Default)]
+pub(crate) struct Handles(Vec<(Slot, OwnedFd)>);
 
 impl Handles {
-    pub(crate) fn directory(&self) -> io::Result<BorrowedFd<'_>> {
-        self.directory.as_ref().map(AsFd::as_fd).ok_or_else(malformed)
+    pub(crate) fn get(&self, slot: Slot) -> io::Result<BorrowedFd<'_>> {
+        let found = self.0.iter().find(|(known, _)| *known == slot);
+        found.map(|(_, handle)| handle.as_fd()).ok_or_else(malformed)
     }
 
-    pub(crate) fn ruleset(&self) -> io::Result<BorrowedFd<'_>> {
-        self.ruleset.as_ref().map(AsFd::as_fd).ok_or_else(malformed)
+    pub(crate) fn take(&mut self, slot: Slot) -> Option<OwnedFd> {
+        let at = self.0.iter().position(|(known, _)| *known == slot)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    fn pair(slots: &[Slot], handles: Vec<OwnedFd>) -> io::Result<Self> {
+        if slots.len() != handles.len() {
+            return Err(malformed());
+        }
+        Ok(Self(slots.iter().copied().zip(handles).collect()))
     }
 }
 
@@ -101,7 +143,7 @@ pub(crate) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Writes the parts of a plan, each with its length before it. The steps are the same for every command of a
-/// sandbox and come encoded.
+/// sandbox and come encoded; the handles are those `call` names.
 pub(crate) fn send(
     socket: BorrowedFd<'_>,
     steps: &[u8],
@@ -122,46 +164,55 @@ pub(crate) fn send(
 
     let mut all = vec![file.as_fd()];
     all.extend_from_slice(handles);
+    packet(socket, HELLO, &all)
+}
+
+/// Sends one packet with descriptors beside it.
+fn packet(socket: BorrowedFd<'_>, bytes: &[u8], handles: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&all)) {
+    if !handles.is_empty() && !control.push(SendAncillaryMessage::ScmRights(handles)) {
         return Err(malformed());
     }
-    rustix::net::sendmsg(socket, &[IoSlice::new(HELLO)], &mut control, SendFlags::NOSIGNAL)?;
+    rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
-/// Reads a plan in the helper.
-pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<(Plan, Handles)> {
-    let mut hello = [0; HELLO.len() + 1];
+/// Receives one packet with what is beside it: its length, and the descriptors.
+fn receive_packet(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> Result<(usize, Vec<OwnedFd>), rustix::io::Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDLES))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::net::recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut hello)],
-        &mut control,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
-    if hello.get(..received.bytes) != Some(HELLO) {
-        return Err(malformed());
-    }
-    let mut handles = control
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let received =
+        rustix::net::recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    let handles = control
         .drain()
         .filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(handles) => Some(handles),
             _ => None,
         })
         .flatten();
-    let file = File::from(handles.next().ok_or_else(malformed)?);
-    let mut parts = Parts { file, at: 0 };
+    Ok((received.bytes, handles.collect()))
+}
+
+/// Reads a plan in the helper.
+pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<(Plan, Handles)> {
+    let mut hello = [0; HELLO.len() + 1];
+    let (length, mut handles) = receive_packet(socket, &mut hello, RecvFlags::empty())?;
+    if hello.get(..length) != Some(HELLO) || handles.is_empty() {
+        return Err(malformed());
+    }
+    let mut parts = Parts { file: File::from(handles.remove(0)), at: 0 };
     let steps = serde_json::from_slice(&parts.next()?)?;
     let call: Call = serde_json::from_slice(&parts.next()?)?;
     let argv = unblock(&parts.next()?);
     let env = unblock(&parts.next()?);
-    let directory = handles.next();
-    let ruleset = if call.has_ruleset { handles.next() } else { None };
-    let stdin = if call.has_stdin { handles.next() } else { None };
-    Ok((Plan { steps, call, argv, env }, Handles { directory, ruleset, stdin }))
+    let handles = Handles::pair(&call.slots, handles)?;
+    Ok((Plan { steps, call, argv, env }, handles))
 }
 
 /// Strings, each ended by the NUL byte that none of them can hold.
@@ -202,17 +253,31 @@ impl Parts {
 
 /// Sends a report to the caller, if it still listens.
 pub(crate) fn report(socket: BorrowedFd<'_>, report: &Report) -> io::Result<()> {
-    let packet = serde_json::to_vec(report)?;
-    rustix::net::send(socket, &packet, SendFlags::NOSIGNAL)?;
-    Ok(())
+    report_with(socket, report, &[])
+}
+
+/// Sends a report with the handles it names.
+pub(crate) fn report_with(
+    socket: BorrowedFd<'_>,
+    report: &Report,
+    handles: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    packet(socket, &serde_json::to_vec(report)?, handles)
 }
 
 /// Takes the next report that is there already; `None` when there is none, or the helper is gone.
-pub(crate) fn next_report(socket: BorrowedFd<'_>) -> io::Result<Option<Report>> {
+pub(crate) fn next_report(socket: BorrowedFd<'_>) -> io::Result<Option<(Report, Handles)>> {
     let mut packet = vec![0; LONGEST_REPORT];
-    match rustix::net::recv(socket, &mut packet[..], RecvFlags::DONTWAIT) {
+    match receive_packet(socket, &mut packet, RecvFlags::DONTWAIT) {
         Ok((0, _)) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::CONNRESET) => Ok(None),
-        Ok((length, _)) => Ok(Some(serde_json::from_slice(&packet[..length])?)),
+        Ok((length, handles)) => {
+            let report = serde_json::from_slice(packet.get(..length).unwrap_or_default())?;
+            let handles = match &report {
+                Report::Prepared { slots, .. } => Handles::pair(slots, handles)?,
+                _ => Handles::default(),
+            };
+            Ok(Some((report, handles)))
+        }
         Err(errno) => Err(errno.into()),
     }
 }
@@ -225,7 +290,10 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Call, HELLO, block, channel, receive, send, unblock};
+    use super::{
+        Call, HELLO, Namespace, Report, Slot, block, channel, next_report, receive, report_with,
+        send, unblock,
+    };
 
     proptest! {
         #[test]
@@ -246,12 +314,36 @@ mod tests {
         let (ours, theirs) = channel().unwrap();
         let long = OsString::from("x".repeat(1 << 20));
         let directory = open("/");
-        send(ours.as_fd(), b"[]", &Call::default(), &[&long], &[], &[directory.as_fd()]).unwrap();
-        let (plan, handles) = receive(theirs.as_fd()).unwrap();
+        let call = Call { slots: vec![Slot::Directory], ..Call::default() };
+        send(ours.as_fd(), b"[]", &call, &[&long], &[], &[directory.as_fd()]).unwrap();
+        let (plan, mut handles) = receive(theirs.as_fd()).unwrap();
         assert_eq!(plan.argv, [long]);
         assert!(plan.env.is_empty() && plan.steps.is_empty());
-        assert!(handles.directory().is_ok());
-        assert!(handles.ruleset().is_err());
+        assert!(handles.get(Slot::Directory).is_ok());
+        assert!(handles.get(Slot::Ruleset).is_err());
+        assert!(handles.take(Slot::Directory).is_some());
+        assert!(handles.take(Slot::Directory).is_none());
+    }
+
+    #[test]
+    fn handles_that_do_not_match_their_names_are_refused() {
+        let (ours, theirs) = channel().unwrap();
+        let directory = open("/");
+        send(ours.as_fd(), b"[]", &Call::default(), &[], &[], &[directory.as_fd()]).unwrap();
+        assert!(receive(theirs.as_fd()).is_err());
+    }
+
+    #[test]
+    fn a_report_brings_handles_back() {
+        let (ours, theirs) = channel().unwrap();
+        let directory = open("/");
+        let slot = Slot::Namespace(Namespace::Mount);
+        let prepared = Report::Prepared { slots: vec![slot], notes: Vec::new() };
+        report_with(theirs.as_fd(), &prepared, &[directory.as_fd()]).unwrap();
+        let (report, handles) = next_report(ours.as_fd()).unwrap().unwrap();
+        assert!(matches!(report, Report::Prepared { .. }));
+        assert!(handles.get(slot).is_ok());
+        assert!(next_report(ours.as_fd()).unwrap().is_none());
     }
 
     #[test]

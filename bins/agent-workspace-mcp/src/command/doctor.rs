@@ -7,7 +7,7 @@ use proc_sandbox::{Layer, State};
 use serde::Serialize;
 
 use super::say;
-use crate::config::{Config, Confinement};
+use crate::config::Config;
 use crate::workspace::Workspace;
 
 /// Programs that agents reach for.
@@ -24,7 +24,7 @@ pub(super) struct Options {
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     rung: String,
-    floor: &'static str,
+    floor: String,
     ok: bool,
     /// Why commands are refused, where they are.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,10 +57,7 @@ fn diagnose(config: &Config) -> anyhow::Result<Diagnosis> {
     let shell = &workspace.shell;
     Ok(Diagnosis {
         rung: shell.rung().to_string(),
-        floor: match config.floor {
-            Confinement::None => "none",
-            _ => "landlock",
-        },
+        floor: config.floor.to_string(),
         ok: shell.refusal().is_none(),
         refusal: shell.refusal().map(str::to_owned),
         layers: shell.layers().to_vec(),

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use proc_runner::{Cancel, End, Error, Limits, Outcome};
+use proc_sandbox::Rung;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
@@ -63,10 +64,16 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let Ready { command, status } = workspace.shell.prepare(&line, directory)?;
 
     let mut output = Output::begin(workspace)?;
-    let ran = run(command, timeout, &session.cancel, &mut output)?;
+    let mut ran = run(command, timeout, &session.cancel, &mut output)?;
     let sandbox = match status.map(|status| status.enforced()) {
         None => "none".to_owned(),
-        Some(Ok(enforced)) => enforced.rung.to_string(),
+        Some(Ok(enforced)) => {
+            if enforced.rung >= Rung::NativeNoproc {
+                // The sandbox knows what lived in its namespace; the runner sees the sandbox's own processes.
+                ran.leftovers = enforced.leftovers;
+            }
+            enforced.rung.to_string()
+        }
         // It was ended before it became the command; nothing ran unconfined.
         Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
             workspace.shell.rung().to_string()
@@ -169,6 +176,8 @@ fn answer(
         Some(0) => {}
         Some(1) => notes.push("[1 process that was left running was ended]".into()),
         Some(count) => notes.push(format!("[{count} processes that were left running were ended]")),
+        // What was ended from outside is ended whole; how much of it there was need not be known.
+        None if ran.timed_out || ran.cancelled => {}
         None => notes.push("[what was left running was ended; it could not be counted]".into()),
     }
     let first = if ran.cancelled {

@@ -45,21 +45,34 @@ pub(crate) fn available() -> Result<i64, (String, &'static str)> {
 
 /// Makes the ruleset that grants `places` and nothing else.
 pub(crate) fn ruleset(places: &[Place], net: Net) -> io::Result<OwnedFd> {
-    let ruleset = build(places, net).map_err(io::Error::other)?;
+    make(places, CompatLevel::HardRequirement, net != Net::On)
+}
+
+/// Makes a ruleset for a place whose view and network are closed already: as much as the kernel knows.
+pub(crate) fn second_wall(places: &[Place]) -> io::Result<OwnedFd> {
+    make(places, CompatLevel::BestEffort, false)
+}
+
+fn make(places: &[Place], level: CompatLevel, deny_network: bool) -> io::Result<OwnedFd> {
+    let ruleset = build(places, level, deny_network).map_err(io::Error::other)?;
     // Without a descriptor nothing would be restricted; a kernel that cannot do so was refused above.
     Option::<OwnedFd>::from(ruleset).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-fn build(places: &[Place], net: Net) -> Result<RulesetCreated, RulesetError> {
+fn build(
+    places: &[Place],
+    level: CompatLevel,
+    deny_network: bool,
+) -> Result<RulesetCreated, RulesetError> {
     // Version 5 is the last with a right to files that this crate grants or withholds knowingly.
     let abi = ABI::V5;
     let mut attributes = Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
+        .set_compatibility(level)
         .handle_access(AccessFs::from_all(ABI::V3))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(abi))?
         .scope(Scope::from_all(ABI::V6))?;
-    if net == Net::Off {
+    if deny_network {
         attributes = attributes.handle_access(AccessNet::from_all(ABI::V4))?;
     }
     let mut ruleset = attributes.create()?;

@@ -6,6 +6,9 @@ use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
+/// `PIPEFS_MAGIC` of `linux/magic.h`, the file system of pipes without a name, in the type that differs by system.
+const PIPES: rustix::fs::FsWord = 0x5049_5045;
+
 /// Capabilities are numbered below this; the kernel's masks have as many bits.
 const LAST_CAPABILITY: u32 = 63;
 
@@ -43,15 +46,22 @@ pub(crate) fn drop_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Becomes the owner of the workspace, for good.
+/// Becomes another user, for good.
 ///
-/// The calling process has one thread, so the ids of the thread are those of the process.
-pub(crate) fn become_owner(user: u32, group: u32) -> io::Result<()> {
+/// The calling process has one thread, so the ids of the thread are those of the process. A change of user closes
+/// its entries in `/proc` to itself, through which it maps that user into namespaces; it is opened again.
+pub(crate) fn become_user(user: u32, group: u32) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    // What is written to `/dev/stderr` opens the pipe again, which belongs to whoever made it.
+    for output in [rustix::stdio::stdout(), rustix::stdio::stderr()] {
+        if rustix::fs::fstatfs(output)?.f_type == PIPES {
+            rustix::fs::fchown(output, Some(user), Some(group))?;
+        }
+    }
     rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(group, group, group)?;
     rustix::thread::set_thread_res_uid(user, user, user)?;
-    Ok(())
+    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::Dumpable)?)
 }
 
 /// Makes setuid programs and file capabilities worthless, for good.

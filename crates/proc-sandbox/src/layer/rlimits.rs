@@ -142,6 +142,7 @@ mod tests {
             file_size: None,
             open_files: None,
             cpu: None,
+            tmp: None,
         };
         let resources: Vec<_> = plan(&limits).iter().map(|limit| limit.resource).collect();
         assert_eq!(resources, [Limited::Core]);

@@ -46,21 +46,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_move_pages,
     libc::SYS_kcmp,
     libc::SYS_pidfd_getfd,
-    // System V and POSIX message queues, semaphores and shared memory: one user's are open to each other, and
-    // without an IPC namespace those of the operator's programs are among them.
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_semctl,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
     // Namespaces and mounts.
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -117,6 +102,24 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
+/// System V and POSIX message queues, semaphores and shared memory: one user's are open to each other, and without
+/// an IPC namespace those of the operator's programs are among them.
+const SHARED_BETWEEN_PROGRAMS: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Flags of `clone(2)` that make a namespace. That of time namespaces is a signal number to this call.
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWNS,
@@ -140,8 +143,31 @@ const SOCKET_TYPE: u64 = 0xf;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// What has to be refused because nothing else keeps it in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Open {
+    /// There are no namespaces: processes can leave their group, and other programs' objects are in reach.
+    pub(crate) machine: bool,
+    /// The network is the machine's, and no namespace is around its Unix sockets.
+    pub(crate) unix_sockets: bool,
+    /// No socket of any kind, there being no namespace of networks.
+    pub(crate) no_sockets: bool,
+}
+
+impl Open {
+    /// On the rung without namespaces.
+    pub(crate) fn without_namespaces(net: Net) -> Self {
+        Self { machine: true, unix_sockets: true, no_sockets: net != Net::On }
+    }
+
+    /// On the rungs with namespaces. `scoped`: Landlock keeps abstract Unix sockets apart.
+    pub(crate) fn with_namespaces(net: Net, scoped: bool) -> Self {
+        Self { machine: false, unix_sockets: net == Net::On && !scoped, no_sockets: false }
+    }
+}
+
 /// Compiles the programs for a policy, in the order they are to be loaded.
-pub(crate) fn programs(net: Net) -> Result<Vec<Program>, seccompiler::Error> {
+pub(crate) fn programs(open: Open) -> Result<Vec<Program>, seccompiler::Error> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let errno = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
     let compile = |rules: Rules, action| -> Result<BpfProgram, seccompiler::Error> {
@@ -151,14 +177,17 @@ pub(crate) fn programs(net: Net) -> Result<Vec<Program>, seccompiler::Error> {
     let always = |calls: &[libc::c_long]| calls.iter().map(|call| (*call, Vec::new())).collect();
     let mut programs = Vec::new();
     programs.extend(other_convention());
-    programs.push(compile(refused(net)?, errno(libc::EPERM))?);
+    programs.push(compile(refused(open)?, errno(libc::EPERM))?);
     programs.push(compile(always(&[libc::SYS_clone3]), errno(libc::ENOSYS))?);
-    programs.push(compile(always(&[libc::SYS_setsid, libc::SYS_setpgid]), errno(0))?);
+    if open.machine {
+        programs.push(compile(always(&[libc::SYS_setsid, libc::SYS_setpgid]), errno(0))?);
+    }
     Ok(programs.into_iter().map(Program::from).collect())
 }
 
-fn refused(net: Net) -> Result<Rules, seccompiler::Error> {
-    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+fn refused(open: Open) -> Result<Rules, seccompiler::Error> {
+    let shared = if open.machine { SHARED_BETWEEN_PROGRAMS } else { &[] };
+    let mut rules: Rules = REFUSED.iter().chain(shared).map(|call| (*call, Vec::new())).collect();
     let mut refuse = |call: libc::c_long, conditions: &[(u8, Op, u64)]| {
         let conditions = conditions
             .iter()
@@ -188,29 +217,24 @@ fn refused(net: Net) -> Result<Rules, seccompiler::Error> {
     refuse(libc::SYS_fchmod, &[(1, has(setuid), setuid)])?;
     refuse(libc::SYS_fchmodat, &[(2, has(setuid), setuid)])?;
     refuse(SYS_FCHMODAT2, &[(2, has(setuid), setuid)])?;
-    // A datagram socket of a pair can send to a path; a stream of a pair is bound to its peer for good. Raw Unix
-    // sockets are datagram sockets.
-    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW].map(word) {
-        refuse(libc::SYS_socketpair, &[(1, has(SOCKET_TYPE), kind)])?;
-    }
-    let (inet, inet6, netlink) =
-        (word(libc::AF_INET), word(libc::AF_INET6), word(libc::AF_NETLINK));
-    match net {
-        Net::Off => {
-            rules.insert(libc::SYS_socket, Vec::new());
-        }
-        Net::On => {
-            refuse(
-                libc::SYS_socket,
-                &[(0, Op::Ne, inet), (0, Op::Ne, inet6), (0, Op::Ne, netlink)],
-            )?;
-            // Name resolution asks the kernel for its addresses; no other netlink family is needed.
-            refuse(
-                libc::SYS_socket,
-                &[(0, Op::Eq, netlink), (2, Op::Ne, word(libc::NETLINK_ROUTE))],
-            )?;
+    if open.unix_sockets {
+        // A datagram socket of a pair can send to a path; a stream of a pair is bound to its peer for good. Raw
+        // Unix sockets are datagram sockets.
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW].map(word) {
+            refuse(libc::SYS_socketpair, &[(1, has(SOCKET_TYPE), kind)])?;
         }
     }
+    if open.no_sockets {
+        rules.insert(libc::SYS_socket, Vec::new());
+        return Ok(rules);
+    }
+    let netlink = word(libc::AF_NETLINK);
+    let mut families = vec![word(libc::AF_INET), word(libc::AF_INET6), netlink];
+    families.extend((!open.unix_sockets).then_some(word(libc::AF_UNIX)));
+    let others: Vec<_> = families.into_iter().map(|family| (0, Op::Ne, family)).collect();
+    refuse(libc::SYS_socket, &others)?;
+    // Name resolution asks the kernel for its addresses; no other netlink family is needed.
+    refuse(libc::SYS_socket, &[(0, Op::Eq, netlink), (2, Op::Ne, word(libc::NETLINK_ROUTE))])?;
     Ok(rules)
 }
 
@@ -262,13 +286,19 @@ pub(crate) fn apply(programs: &[Program]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Program, programs};
+    use super::{Open, Program, programs};
     use crate::Net;
 
     #[test]
     fn every_policy_compiles_on_this_architecture() {
-        for net in [Net::Off, Net::On] {
-            let programs = programs(net).unwrap();
+        for open in [Net::Off, Net::On, Net::Proxy].into_iter().flat_map(|net| {
+            [
+                Open::without_namespaces(net),
+                Open::with_namespaces(net, false),
+                Open::with_namespaces(net, true),
+            ]
+        }) {
+            let programs = programs(open).unwrap();
             assert!(programs.iter().all(|Program(steps)| steps.len() > 3 && steps.len() < 4096));
             let json = serde_json::to_string(&programs).unwrap();
             assert_eq!(serde_json::from_str::<Vec<Program>>(&json).unwrap(), programs);

@@ -48,7 +48,7 @@ fn refusal(place: &Place) -> Error {
 fn without_landlock_nothing_is_run_and_the_report_says_why() {
     let name = "without_landlock_nothing_is_run_and_the_report_says_why";
     check_without(name, libc::SYS_landlock_create_ruleset, libc::ENOSYS, || {
-        let place = Place::new("");
+        let place = Place::plain(|policy| policy);
         let target = Target::new("/bin/true", directory(&place.fixture.root()));
         let error = place.sandbox.confine(target).unwrap_err();
         assert_eq!(
@@ -76,7 +76,7 @@ fn without_landlock_nothing_is_run_and_the_report_says_why() {
 fn a_kernel_with_landlock_turned_off_is_told_from_one_without() {
     let name = "a_kernel_with_landlock_turned_off_is_told_from_one_without";
     check_without(name, libc::SYS_landlock_create_ruleset, libc::EOPNOTSUPP, || {
-        let place = Place::new("");
+        let place = Place::plain(|policy| policy);
         let target = Target::new("/bin/true", directory(&place.fixture.root()));
         let error = place.sandbox.confine(target).unwrap_err().to_string();
         assert!(error.contains("Landlock is turned off"), "{error}");
@@ -88,7 +88,7 @@ fn a_kernel_with_landlock_turned_off_is_told_from_one_without() {
 fn a_helper_that_cannot_restrict_files_runs_nothing() {
     let name = "a_helper_that_cannot_restrict_files_runs_nothing";
     check_without(name, libc::SYS_landlock_restrict_self, libc::EPERM, || {
-        let place = Place::new("");
+        let place = Place::plain(|policy| policy);
         let error = refusal(&place);
         assert_eq!(error.to_string(), "the sandbox could not restrict files by Landlock");
         let report = place.sandbox.probe();
@@ -102,7 +102,7 @@ fn a_helper_that_cannot_restrict_files_runs_nothing() {
 fn a_helper_that_cannot_refuse_calls_runs_nothing() {
     let name = "a_helper_that_cannot_refuse_calls_runs_nothing";
     check_without(name, libc::SYS_seccomp, libc::EINVAL, || {
-        let error = refusal(&Place::new(""));
+        let error = refusal(&Place::plain(|policy| policy));
         assert_eq!(error.to_string(), "the sandbox could not refuse system calls by seccomp");
     });
 }
@@ -111,7 +111,7 @@ fn a_helper_that_cannot_refuse_calls_runs_nothing() {
 fn a_helper_that_keeps_a_capability_runs_nothing() {
     let name = "a_helper_that_keeps_a_capability_runs_nothing";
     check_without(name, libc::SYS_capset, libc::EPERM, || {
-        let error = refusal(&Place::new(""));
+        let error = refusal(&Place::plain(|policy| policy));
         assert_eq!(error.to_string(), "the sandbox could not drop capabilities");
     });
 }

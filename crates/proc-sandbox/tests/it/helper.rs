@@ -1,7 +1,7 @@
 //! The helper: fails closed, says why, and can be the embedding program itself.
 
 use proc_runner::Command;
-use proc_sandbox::{Error, Target};
+use proc_sandbox::{Error, Rung, Sandbox, Target};
 
 use crate::{Place, directory, start};
 
@@ -99,23 +99,57 @@ fn standard_input_can_be_given() {
     assert_eq!(start(command, PATIENCE).succeeded(), "given\n");
 }
 
-#[test]
-fn what_was_enforced_is_told_step_by_step() {
-    let place = Place::new("");
+/// The steps that a command that does nothing was taken through.
+fn steps(place: &Place, sandbox: &Sandbox) -> Vec<String> {
     let target = Target::new("/bin/true", directory(&place.fixture.root()));
-    let confined = place.sandbox.confine(target).unwrap();
+    let confined = sandbox.confine(target).unwrap();
     let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
     start(command, PATIENCE).succeeded();
     let enforced = confined.status.enforced().unwrap();
-    assert_eq!(enforced.rung, proc_sandbox::Rung::Landlock);
+    assert_eq!(enforced.rung, sandbox.rung());
+    enforced.steps
+}
+
+#[test]
+fn what_was_enforced_is_told_step_by_step() {
+    let place = Place::new("");
     assert_eq!(
-        enforced.steps,
+        steps(&place, &place.sandbox),
         [
             "reset signals",
             "leave the terminal",
             "set the file mode mask",
             "close descriptors",
             "prefer commands when memory runs out",
+            "enter the working directory",
+            "limit resources",
+            "empty the bounding set",
+            "forbid new privileges",
+            "drop capabilities",
+            "restrict files by Landlock",
+            "refuse system calls by seccomp",
+        ]
+    );
+    let sandbox = place.highest();
+    if sandbox.rung() != Rung::NativeFull {
+        return;
+    }
+    let mut steps = steps(&place, sandbox);
+    // Root's alone.
+    steps.retain(|step| step != "become another user");
+    assert_eq!(
+        steps,
+        [
+            "reset signals",
+            "leave the terminal",
+            "set the file mode mask",
+            "close descriptors",
+            "prefer commands when memory runs out",
+            "forbid core files",
+            "enter the prepared place",
+            "start a namespace of processes",
+            "mount a fresh /proc",
+            "make protected names read-only",
             "enter the working directory",
             "limit resources",
             "empty the bounding set",
@@ -144,6 +178,7 @@ fn a_program_can_be_its_own_helper_and_be_closed_to_others() {
         .cwd(directory(&place.fixture.root()));
     let text = start(command, PATIENCE).succeeded();
     assert!(text.starts_with("workspace\ncat: "), "{text}");
-    assert!(text.ends_with("Exited(3) on the rung landlock\n"), "{text}");
+    let rung = place.highest().rung();
+    assert!(text.ends_with(&format!("Exited(3) on the rung {rung}\n")), "{text}");
     assert!(!text.contains(testkit::Fixture::CANARY), "{text}");
 }

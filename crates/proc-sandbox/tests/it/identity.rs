@@ -3,10 +3,10 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use proc_runner::{Cancel, Command, Discard, End, Limits, run};
-use proc_sandbox::{ResourceLimits, Sandbox, State};
+use proc_sandbox::{ResourceLimits, State};
 use testkit::{Fixture, Missing, require};
 
-use crate::{Place, policy};
+use crate::Place;
 
 const SOMEBODY: u32 = 12_345;
 
@@ -17,13 +17,15 @@ fn root_runs_commands_as_the_owner_of_the_workspace() {
     if require("root_runs_commands_as_the_owner_of_the_workspace", probe).is_none() {
         return;
     }
-    let place = somebodys("//- theirs\nx\n", ResourceLimits::default());
+    let place = somebodys("//- theirs\nx\n", &ResourceLimits::default());
 
     let script = "id -u; id -g; id -G; echo y >> theirs; echo z > new; cd; echo w > file; cat file";
     let expected = format!("{SOMEBODY}\n{SOMEBODY}\n{SOMEBODY}\nw\n");
-    assert_eq!(place.confined(script).succeeded(), expected);
-    assert_eq!(place.fixture.read("theirs"), "x\ny\n");
-    assert_eq!(place.fixture.root().join("new").metadata().unwrap().uid(), SOMEBODY);
+    for (round, sandbox) in place.all().enumerate() {
+        assert_eq!(place.confined_by(sandbox, script).succeeded(), expected);
+        assert_eq!(place.fixture.read("theirs"), format!("x\n{}", "y\n".repeat(round + 1)));
+        assert_eq!(place.fixture.root().join("new").metadata().unwrap().uid(), SOMEBODY);
+    }
 
     let report = place.sandbox.probe();
     for layer in ["identity", "pids_limit", "fs_hidden_outside", "fs_readonly_outside"] {
@@ -32,7 +34,7 @@ fn root_runs_commands_as_the_owner_of_the_workspace() {
 }
 
 /// A place that belongs to an ordinary user: the one who runs the tests, or somebody else if that is root.
-fn somebodys(files: &str, limits: ResourceLimits) -> Place {
+fn somebodys(files: &str, limits: &ResourceLimits) -> Place {
     let fixture = Fixture::new(files);
     if rustix::process::geteuid().is_root() {
         let owned = std::iter::once(fixture.root())
@@ -43,20 +45,21 @@ fn somebodys(files: &str, limits: ResourceLimits) -> Place {
         let open = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(fixture.base(), open).unwrap();
     }
-    let sandbox = Sandbox::new(policy(&fixture.root()).limits(limits)).unwrap();
-    Place { fixture, sandbox }
+    Place::over(fixture, |policy| policy.limits(limits.clone()))
 }
 
 #[test]
 fn processes_of_an_ordinary_user_are_limited() {
     let mut limits = ResourceLimits::default();
     limits.pids = Some(20);
-    let place = somebodys("", limits);
+    let place = somebodys("", &limits);
     let attack =
         "for i in $(seq 60); do sleep 3 & done; echo LAST; jobs -p | wc -l; kill $(jobs -p)";
     assert!(place.open(attack).text.contains("60"));
-    let text = place.confined(attack).text;
-    assert!(text.contains("Resource temporarily unavailable"), "{text}");
+    for sandbox in place.all() {
+        let text = place.confined_by(sandbox, attack).text;
+        assert!(text.contains("Resource temporarily unavailable"), "{text}");
+    }
 }
 
 /// Set in the process that hardens itself.

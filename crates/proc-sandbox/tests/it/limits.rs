@@ -10,7 +10,7 @@ fn memory_of_one_process_is_limited() {
     let home = std::env::var_os("HOME").unwrap();
     let mut limits = ResourceLimits::default();
     limits.memory = Some(64 << 20);
-    let place = Place::with("", |policy| policy.home(home).limits(limits));
+    let place = Place::with("", |policy| policy.home(&home).limits(limits.clone()));
     // Never touched, so it costs nothing where it succeeds.
     check_attack(&place, "python3 -c 'x=bytearray(256<<20); print(\"HAD\")'", "HAD");
     assert!(place.confined("python3 -c 'x=bytearray(256<<20)'").failed().contains("MemoryError"));

@@ -15,6 +15,7 @@ mod helper;
 mod host;
 mod identity;
 mod limits;
+mod native;
 mod network;
 mod processes;
 mod report;
@@ -26,13 +27,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use proc_runner::{Cancel, Command, Discard, End, Limits, Outcome, run};
-use proc_sandbox::{Helper, Policy, Sandbox, Target};
-use testkit::Fixture;
+use proc_sandbox::{Helper, Policy, Rung, Sandbox, Target};
+use testkit::{Fixture, Missing, require};
 
-/// A workspace and its sandbox.
+/// A workspace and its sandboxes, one for each rung.
 struct Place {
     fixture: Fixture,
+    /// On the rung that needs no namespaces.
     sandbox: Sandbox,
+    /// On the rungs with namespaces, the higher one last.
+    native: Vec<Sandbox>,
 }
 
 impl Place {
@@ -41,28 +45,64 @@ impl Place {
         Self::with(files, |policy| policy)
     }
 
-    fn with(files: &str, change: impl FnOnce(Policy) -> Policy) -> Self {
-        let fixture = Fixture::new(files);
-        let policy = policy(&fixture.root());
-        let sandbox = Sandbox::new(change(policy)).unwrap();
-        Self { fixture, sandbox }
+    fn with(files: &str, change: impl Fn(Policy) -> Policy) -> Self {
+        Self::over(Fixture::new(files), change)
     }
 
-    /// What a shell command prints in the sandbox, and how it ends.
+    /// Without the rungs with namespaces, for a machine that is made to lack something.
+    fn plain(change: impl Fn(Policy) -> Policy) -> Self {
+        let fixture = Fixture::new("");
+        let sandbox = Sandbox::new(change(policy(&fixture.root()))).unwrap();
+        Self { fixture, sandbox, native: Vec::new() }
+    }
+
+    fn over(fixture: Fixture, change: impl Fn(Policy) -> Policy) -> Self {
+        let root = fixture.root();
+        let sandbox = Sandbox::new(change(policy(&root))).unwrap();
+        let native = [Rung::NativeNoproc, Rung::NativeFull]
+            .into_iter()
+            .filter_map(|rung| {
+                let sandbox = Sandbox::new(change(policy(&root).ceiling(rung))).unwrap();
+                let probe = match sandbox.rung() {
+                    reached if reached == rung => Ok(sandbox),
+                    reached => Err(Missing(format!("the rung {rung}; there is {reached}"))),
+                };
+                require("a sandbox with namespaces", probe)
+            })
+            .collect();
+        Self { fixture, sandbox, native }
+    }
+
+    /// Its sandbox on the highest rung.
+    fn highest(&self) -> &Sandbox {
+        self.native.last().unwrap_or(&self.sandbox)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Sandbox> {
+        std::iter::once(&self.sandbox).chain(&self.native)
+    }
+
+    /// What a shell command prints in the sandbox without namespaces, and how it ends.
     fn confined(&self, script: &str) -> Ran {
-        self.confined_within(script, Duration::from_secs(30))
+        self.confined_by(&self.sandbox, script)
     }
 
-    fn confined_within(&self, script: &str, timeout: Duration) -> Ran {
+    fn confined_by(&self, sandbox: &Sandbox, script: &str) -> Ran {
+        self.confined_within(sandbox, script, Duration::from_secs(30))
+    }
+
+    fn confined_within(&self, sandbox: &Sandbox, script: &str, timeout: Duration) -> Ran {
         let target = Target::new("/bin/bash", directory(&self.fixture.root()))
             .args(["-c", script])
             .envs(environment())
-            .envs(self.sandbox.environment());
-        let confined = self.sandbox.confine(target).unwrap();
+            .envs(sandbox.environment());
+        let confined = sandbox.confine(target).unwrap();
         let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
-        let ran = start(command, timeout);
+        let mut ran = start(command, timeout);
         // It says what was enforced, or the test is about something else than it thinks.
-        confined.status.enforced().unwrap();
+        let enforced = confined.status.enforced().unwrap();
+        assert_eq!(enforced.rung, sandbox.rung());
+        ran.outcome.leftovers = enforced.leftovers.or(ran.outcome.leftovers);
         ran
     }
 
@@ -87,7 +127,7 @@ fn environment() -> [(&'static str, String); 1] {
 
 fn policy(workspace: &Path) -> Policy {
     let helper = Helper::Program(env!("CARGO_BIN_EXE_proc-sandbox-helper").into());
-    Policy::new(directory(workspace)).helper(helper)
+    Policy::new(directory(workspace)).helper(helper).ceiling(Rung::Landlock)
 }
 
 fn directory(path: &Path) -> OwnedFd {
@@ -123,10 +163,12 @@ impl Ran {
     }
 }
 
-/// Checks that `attack` prints `proof` outside of the sandbox, and not in it.
+/// Checks that `attack` prints `proof` outside of the sandbox, and on no rung in it.
 fn check_attack(place: &Place, attack: &str, proof: &str) {
     let open = place.open(attack);
     assert!(open.text.contains(proof), "the attack does not work at all: {open:?}");
-    let confined = place.confined(attack);
-    assert!(!confined.text.contains(proof), "{confined:?}");
+    for sandbox in place.all() {
+        let confined = place.confined_by(sandbox, attack);
+        assert!(!confined.text.contains(proof), "{}: {confined:?}", sandbox.rung());
+    }
 }

@@ -5,7 +5,7 @@ use crate::Place;
 /// A sandbox that finds the toolchains of the one who runs the tests.
 fn workshop(files: &str) -> Place {
     let home = std::env::var_os("HOME").unwrap();
-    Place::with(files, |policy| policy.home(home))
+    Place::with(files, |policy| policy.home(&home))
 }
 
 /// Checks a script that must work wherever its program is installed.
