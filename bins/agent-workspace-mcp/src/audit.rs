@@ -81,6 +81,11 @@ impl Audit {
         self.append("start", terms);
     }
 
+    /// Records that protected names changed while a command ran.
+    pub fn protected(&self, changes: &[crate::protected::Change]) {
+        self.append("protected", &serde_json::json!({ "changes": changes }));
+    }
+
     fn append(&self, event: &str, body: &impl Serialize) {
         let Some(dir) = &self.dir else { return };
         let time = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use anyhow::Context as _;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use proc_runner::Command;
+use proc_runner::{Command, Outcome};
 use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
 use tempfile::TempDir;
 use workspace_jail::Jail;
@@ -83,6 +83,11 @@ impl Shell {
         }
     }
 
+    /// Whether commands find protected places read-only.
+    pub fn has_mounts(&self) -> bool {
+        self.rung() >= Rung::NativeNoproc
+    }
+
     /// Why no command is run, if none is.
     pub fn refusal(&self) -> Option<&str> {
         match &self.confinement {
@@ -101,7 +106,8 @@ impl Shell {
         }
     }
 
-    /// Makes `line` a command of the shell, confined, in the directory behind `cwd`.
+    /// Makes `line` a command of the shell, confined, in the directory behind `cwd`; `protected` places of the
+    /// workspace are read-only to it where there are mounts.
     ///
     /// # Errors
     ///
@@ -110,7 +116,12 @@ impl Shell {
     /// # Security
     ///
     /// `line` is a language model's and runs as it is; what it may touch is the sandbox's policy.
-    pub fn prepare(&self, line: &str, cwd: OwnedFd) -> Result<Ready, Failure> {
+    pub fn prepare(
+        &self,
+        line: &str,
+        cwd: OwnedFd,
+        protected: &[PathBuf],
+    ) -> Result<Ready, Failure> {
         let arguments = ["-c", line];
         match &self.confinement {
             Kind::Refused { told, .. } => Err(unavailable(told)),
@@ -124,6 +135,7 @@ impl Shell {
             Kind::Confined { sandbox, .. } => {
                 let target = Target::new(&self.program, cwd)
                     .args(arguments)
+                    .protect(protected)
                     .envs(self.environment(sandbox.environment()));
                 let confined =
                     sandbox.confine(target).map_err(|error| unavailable(&with_source(&error)))?;
@@ -140,6 +152,36 @@ impl Shell {
     ) -> BTreeMap<OsString, OsString> {
         let identity = self.identity.get_or_init(Identity::of_operator);
         environment::build(std::env::vars_os(), self.network, places, identity)
+    }
+}
+
+/// The rung a command ran on, as its helper reported it; and how many processes it left, by whoever could see them.
+///
+/// # Errors
+///
+/// [`ErrorKind::SandboxUnavailable`] when it was not run.
+pub fn rung_of(
+    status: Option<&Status>,
+    ran: &mut Outcome,
+    expected: Rung,
+) -> Result<String, Failure> {
+    match status.map(Status::enforced) {
+        None => Ok(Rung::None.to_string()),
+        Some(Ok(enforced)) => {
+            if enforced.rung >= Rung::NativeNoproc {
+                // The sandbox knows what lived in its namespace; the runner sees the sandbox's own processes.
+                ran.leftovers = enforced.leftovers;
+            }
+            Ok(enforced.rung.to_string())
+        }
+        // It was ended before it became the command; nothing ran unconfined.
+        Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
+            Ok(expected.to_string())
+        }
+        Some(Err(error)) => Err(Failure::new(
+            ErrorKind::SandboxUnavailable,
+            format!("The command was not run: {}", with_source(&error)),
+        )),
     }
 }
 

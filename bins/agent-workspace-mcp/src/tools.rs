@@ -7,6 +7,7 @@ mod run_bash;
 mod search_and_replace;
 mod search_content;
 mod search_workspace;
+mod stop_job;
 mod write_file;
 
 use rmcp::model::JsonObject;
@@ -81,6 +82,7 @@ pub static ROWS: &[Row] = &[
     search_and_replace::ROW,
     search_content::ROW,
     search_workspace::ROW,
+    stop_job::ROW,
     write_file::ROW,
 ];
 

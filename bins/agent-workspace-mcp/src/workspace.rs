@@ -11,7 +11,9 @@ use workspace_jail::{Jail, Options};
 
 use crate::audit::Audit;
 use crate::config::Config;
+use crate::jobs::Jobs;
 use crate::output_store::OutputStore;
+use crate::protected::Protected;
 use crate::shell::{Shell, with_source};
 use crate::state::{self, StateError};
 
@@ -23,6 +25,10 @@ pub struct Workspace {
     pub config: Config,
     /// Files, by descriptor.
     pub jail: Jail,
+    /// Names that commands must not change unseen.
+    pub protected: Protected,
+    /// Commands that go on after their call. Before what they run by, so that they end before it goes.
+    pub jobs: Jobs,
     /// How commands are run.
     pub shell: Shell,
     /// Outputs that answers refer to.
@@ -80,7 +86,10 @@ impl Workspace {
         let outputs = OutputStore::new(stored, config.max_output_bytes);
         outputs.sweep();
         let shell = Shell::new(&config, &jail)?;
-        Ok(Self { audit: Audit::new(dir), config, jail, shell, outputs, unrecorded })
+        let protected = Protected::new(&jail, config.protect).context("no descriptor")?;
+        let jobs = Jobs::default();
+        let audit = Audit::new(dir);
+        Ok(Self { config, jail, protected, jobs, shell, outputs, audit, unrecorded })
     }
 
     /// Says on the log and in the record on what terms the server works.

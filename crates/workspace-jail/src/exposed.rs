@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 
 use crate::jail::Jail;
+use crate::noise::is_noise;
 use crate::protect::Protect;
 use crate::trail::Trail;
 use crate::walk::{Flow, Walk};
 
-/// Entries looked at.
+/// Entries looked at, if nobody says otherwise.
 const MAX_ENTRIES: usize = 100_000;
 
-/// Directories without a protected name of their own, and with very many others.
-const PASSED: [&str; 2] = ["objects", "__pycache__"];
+/// A directory of git's without a protected name of its own, and with very many others.
+const OBJECTS: &str = "objects";
 
 impl Jail {
     /// The files and links below the root whose names [`Protect::Default`] covers, relative, in byte
@@ -28,14 +29,23 @@ impl Jail {
     ///
     /// Links are not followed: one at a protected name is told, what it leads to is not.
     pub fn protected_names(&self) -> Option<Vec<PathBuf>> {
+        self.protected_names_among(MAX_ENTRIES)
+    }
+
+    /// The same among at most `most` entries, for whoever looks after every command.
+    ///
+    /// Directories of [`NOISE`](crate::NOISE), but for `.git`, are passed over in both: packages bring their own
+    /// `.vscode` along, and nobody opens it.
+    pub fn protected_names_among(&self, most: usize) -> Option<Vec<PathBuf>> {
         let (mut seen, mut found) = (0, BTreeSet::new());
         Walk::new(self, true).run(Trail::new(self.root()), &mut |visit| {
             seen += 1;
-            if seen > MAX_ENTRIES {
+            if seen > most {
                 return Flow::Stop;
             }
             if visit.kind == FileType::Directory {
-                let passed = PASSED.iter().any(|name| visit.name.as_os_str() == *name);
+                let name = visit.name.as_os_str();
+                let passed = name == OBJECTS || (name != ".git" && is_noise(name));
                 return if passed { Flow::Past } else { Flow::On };
             }
             if Protect::Default.matches(visit.path.components()) {
@@ -43,6 +53,6 @@ impl Jail {
             }
             Flow::On
         });
-        (seen <= MAX_ENTRIES).then(|| found.into_iter().map(PathBuf::from).collect())
+        (seen <= most).then(|| found.into_iter().map(PathBuf::from).collect())
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn run(options: &Options, config: Config) -> anyhow::Result<ExitCode>
     let workspace = Arc::new(Workspace::open(config)?);
     workspace.announce();
     let runtime = runtime()?;
-    let served = runtime.block_on(serve(workspace));
+    let served = runtime.block_on(serve(Arc::clone(&workspace)));
+    workspace.jobs.end_all();
     // A blocked read of stdin cannot be taken back; it must not hold the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
     served.map(|()| ExitCode::SUCCESS)

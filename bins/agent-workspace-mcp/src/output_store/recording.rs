@@ -4,7 +4,7 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
 
-use super::Manifest;
+use super::{Manifest, Stored};
 
 /// An output up to this size stays in memory until something refers to it: 1 MiB.
 const IN_MEMORY: usize = 1024 * 1024;
@@ -119,26 +119,41 @@ impl Recording {
     ///
     /// When it cannot be written; then nothing may refer to it, and nothing is left of it.
     pub fn store(&mut self) -> io::Result<()> {
+        let manifest = self.manifest()?;
+        let Some(dir) = &self.dir else { return Err(nowhere()) };
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = dir.open_with(format!("{}.json", self.id), &options)?;
+        file.write_all(&serde_json::to_vec(&manifest)?)
+    }
+
+    /// The output so far, to be read while no more is pushed.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or read back.
+    pub fn so_far(&mut self) -> io::Result<Stored> {
+        let manifest = self.manifest()?;
+        let Some(dir) = &self.dir else { return Err(nowhere()) };
+        Stored::with(dir, &self.id, manifest)
+    }
+
+    /// Puts what there is into files, and describes it.
+    fn manifest(&mut self) -> io::Result<Manifest> {
         self.spill()?;
-        let (Some(dir), Some(files)) = (&self.dir, &mut self.files) else {
-            return Err(io::Error::other("there is no place to keep outputs"));
-        };
+        let Some(files) = &mut self.files else { return Err(nowhere()) };
         let tail_bytes = files.tail_len.min(self.half);
         let tail_start = if files.tail_len > self.half { files.tail_len % self.half } else { 0 };
         let total_lines = self.newlines + u64::from(!self.ends_in_newline);
         files.tail.seek(SeekFrom::Start(0))?;
-        let manifest = Manifest {
+        Ok(Manifest {
             total_bytes: self.total,
             total_lines,
             head_bytes: files.head_len,
             tail_bytes,
             tail_start,
             tail_line: self.newlines - count_newlines(&mut files.tail)?,
-        };
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = dir.open_with(format!("{}.json", self.id), &options)?;
-        file.write_all(&serde_json::to_vec(&manifest)?)
+        })
     }
 
     /// Leaves a stored output where it is, and tells its id.
@@ -163,6 +178,10 @@ impl Drop for Recording {
             }
         }
     }
+}
+
+fn nowhere() -> io::Error {
+    io::Error::other("there is no place to keep outputs")
 }
 
 fn count_newlines(file: &mut File) -> io::Result<u64> {

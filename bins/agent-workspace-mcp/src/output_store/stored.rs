@@ -33,11 +33,13 @@ impl Stored {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        Ok(Some(Self {
-            manifest: serde_json::from_slice(&manifest)?,
-            head: dir.open(format!("{id}.head"))?,
-            tail: dir.open(format!("{id}.tail"))?,
-        }))
+        Self::with(dir, id, serde_json::from_slice(&manifest)?).map(Some)
+    }
+
+    pub(super) fn with(dir: &Dir, id: &str, manifest: Manifest) -> io::Result<Self> {
+        let head = dir.open(format!("{id}.head"))?;
+        let tail = dir.open(format!("{id}.tail"))?;
+        Ok(Self { manifest, head, tail })
     }
 
     /// Lines of the whole output, those that were dropped included.

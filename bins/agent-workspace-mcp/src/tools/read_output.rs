@@ -15,8 +15,12 @@ use crate::schema::{Argument, Kind};
 use crate::workspace::Session;
 
 const ARGUMENTS: &[Argument] = &[
-    Argument::required("output_id", Kind::Text, "the id that the answer of run_bash names")
-        .also(&["id"]),
+    Argument::required(
+        "output_id",
+        Kind::Text,
+        "the id that the answer of run_bash names; a job's too",
+    )
+    .also(&["id", "job_id"]),
     Argument::optional("offset", Kind::Integer, "zero-based raw line to start at (default 0)"),
     Argument::optional("limit", Kind::Integer, "lines to return (default 200)"),
     Argument::optional("pattern", Kind::Text, "regex: only matching lines, as number:line")
@@ -26,8 +30,8 @@ const ARGUMENTS: &[Argument] = &[
 pub(super) const ROW: Row = Row {
     name: "read_output",
     title: "Read stored output",
-    description: "Returns the exact stored output of an earlier command, by line range or regex. Use it where an \
-answer says that lines were omitted.",
+    description: "Returns the exact stored output of an earlier command or a background job, by line range or regex. \
+Use it where an answer says that lines were omitted.",
     effect: Effect::Reads,
     arguments: ARGUMENTS,
     call,
@@ -56,29 +60,61 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let limit = limit.map_or(Ok(DEFAULT_LIMIT), |limit| count("limit", limit))?;
     let pattern = pattern.as_deref().map(compile).transpose()?;
     let workspace = &session.workspace;
+    let page = Page { offset, limit, max_bytes: workspace.config.max_read_bytes };
+    let show = |stored: &mut Stored| show(stored, pattern.as_ref(), &page);
+    let job = workspace.jobs.get(&output_id);
+    // While it runs; afterwards its output lies with the others.
+    if let Some(job) = &job
+        && let Some(reply) = job.read(show).map_err(|error| unreadable(&error))?
+    {
+        let note = format!("[job {output_id} is running since {} s]", job.age().as_secs());
+        return Ok(noted(reply, &note, "running"));
+    }
     let opened = workspace.outputs.open(&output_id).map_err(|error| unreadable(&error))?;
-    let mut stored = opened.ok_or_else(|| {
-        Failure::new(
-            ErrorKind::UnknownId,
-            format!(
+    let ended = job.and_then(|job| job.ended());
+    let Some(mut stored) = opened else {
+        let text = match ended {
+            Some(ended) => format!("the output of job {output_id} was not kept; it ended: {ended}"),
+            None => format!(
                 "no stored output '{output_id}'; it was never stored or has expired: run the command again"
             ),
-        )
-    })?;
-    let page = Page { offset, limit, max_bytes: workspace.config.max_read_bytes };
+        };
+        return Err(Failure::new(ErrorKind::UnknownId, text));
+    };
+    let reply = show(&mut stored).map_err(|error| unreadable(&error))?;
+    Ok(match ended {
+        Some(ended) => noted(reply, &format!("[job {output_id}: {ended}]"), "finished"),
+        None => with_state(reply, "finished"),
+    })
+}
+
+/// The lines asked for, and the facts about them.
+fn show(stored: &mut Stored, pattern: Option<&Regex>, page: &Page) -> io::Result<Reply> {
     let (mut lines, facts) = match pattern {
-        Some(pattern) => matching(&mut stored, &pattern, &page),
-        None => range(&mut stored, &page),
-    }
-    .map_err(|error| unreadable(&error))?;
+        Some(pattern) => matching(stored, pattern, page),
+        None => range(stored, page),
+    }?;
     if stored.dropped_bytes() > 0 {
         lines.push(format!(
             "[{} bytes in the middle of this output were dropped by MAX_OUTPUT_BYTES]\n",
             stored.dropped_bytes()
         ));
     }
-    let facts = facts.with("total_lines", stored.total_lines()).with("state", "finished");
-    Ok(Reply::text(lines.concat()).facts(facts))
+    Ok(Reply::text(lines.concat()).facts(facts.with("total_lines", stored.total_lines())))
+}
+
+fn with_state(mut reply: Reply, state: &str) -> Reply {
+    reply.facts = reply.facts.with("state", state);
+    reply
+}
+
+/// The reply with a last line about the job.
+fn noted(mut reply: Reply, note: &str, state: &str) -> Reply {
+    if !reply.text.is_empty() && !reply.text.ends_with('\n') {
+        reply.text.push('\n');
+    }
+    reply.text.push_str(note);
+    with_state(reply, state)
 }
 
 struct Page {

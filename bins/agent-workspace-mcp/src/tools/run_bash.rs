@@ -4,7 +4,6 @@ use std::io;
 use std::time::Duration;
 
 use proc_runner::{Cancel, End, Error, Limits, Outcome};
-use proc_sandbox::Rung;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
@@ -12,9 +11,10 @@ use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
 use super::{Effect, Row};
 use crate::arguments::decode;
 use crate::output_store::{OutputStore, Recording};
+use crate::protected;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
-use crate::shell::{Ready, with_source};
+use crate::shell::{Ready, rung_of, with_source};
 use crate::workspace::{Session, Workspace};
 
 const ARGUMENTS: &[Argument] = &[
@@ -22,6 +22,12 @@ const ARGUMENTS: &[Argument] = &[
     Argument::optional("timeout", Kind::Integer, "seconds until it is ended (default 60)"),
     Argument::optional("cwd", Kind::Text, "directory to run in (default: the workspace root)")
         .also(&["workdir", "working_directory", "directory"]),
+    Argument::optional(
+        "background",
+        Kind::Boolean,
+        "true answers with a job id at once and lets the command go on (default false)",
+    )
+    .also(&["run_in_background"]),
 ];
 
 pub(super) const ROW: Row = Row {
@@ -29,7 +35,7 @@ pub(super) const ROW: Row = Row {
     title: "Run command",
     description: "Runs a bash command in the workspace, confined, without a terminal and with stdin at end of file. \
 Answers with the exit code and the merged output; long output is shortened, and each gap names the read_output call \
-that returns it. What the command leaves running is ended.",
+that returns it. What the command leaves running is ended; for a server that is to stay, use background.",
     effect: Effect::Runs,
     arguments: ARGUMENTS,
     call,
@@ -41,6 +47,8 @@ struct Arguments {
     timeout: Option<i64>,
     #[serde(default = "root")]
     cwd: String,
+    #[serde(default)]
+    background: bool,
 }
 
 fn root() -> String {
@@ -48,44 +56,62 @@ fn root() -> String {
 }
 
 fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
-    let Arguments { command: line, timeout, cwd } = decode(ARGUMENTS, given)?;
+    let Arguments { command: line, timeout, cwd, background } = decode(ARGUMENTS, given)?;
     if line.trim().is_empty() || line.contains('\0') {
         return Err(Failure::invalid_args("argument 'command' must be a command, without NUL"));
     }
     let workspace = &session.workspace;
-    let timeout = match timeout {
-        None => workspace.config.command_timeout,
-        Some(seconds) => u64::try_from(seconds)
-            .map(Duration::from_secs)
-            .map_err(|_| Failure::invalid_args("argument 'timeout' must not be negative"))?
-            .min(workspace.config.max_command_timeout),
-    };
+    let given_timeout = timeout
+        .map(|seconds| {
+            u64::try_from(seconds)
+                .map(|seconds| {
+                    Duration::from_secs(seconds).min(workspace.config.max_command_timeout)
+                })
+                .map_err(|_| Failure::invalid_args("argument 'timeout' must not be negative"))
+        })
+        .transpose()?;
+    let timeout = given_timeout.unwrap_or(workspace.config.command_timeout);
     let directory = workspace.jail.open_dir(&cwd)?;
-    let Ready { command, status } = workspace.shell.prepare(&line, directory)?;
-
+    let protected = &workspace.protected;
+    // Not for a job: what holds a missing name would stay in the operator's sight as long as the job.
+    let hold = (!background && workspace.shell.has_mounts()).then(|| protected.hold());
+    let ready = workspace.shell.prepare(&line, directory, protected.masks())?;
+    if background {
+        return start(workspace, ready, given_timeout);
+    }
+    let Ready { command, status } = ready;
     let mut output = Output::begin(workspace)?;
     let mut ran = run(command, timeout, &session.cancel, &mut output)?;
-    let sandbox = match status.map(|status| status.enforced()) {
-        None => "none".to_owned(),
-        Some(Ok(enforced)) => {
-            if enforced.rung >= Rung::NativeNoproc {
-                // The sandbox knows what lived in its namespace; the runner sees the sandbox's own processes.
-                ran.leftovers = enforced.leftovers;
-            }
-            enforced.rung.to_string()
-        }
-        // It was ended before it became the command; nothing ran unconfined.
-        Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
-            workspace.shell.rung().to_string()
-        }
-        Some(Err(error)) => {
-            return Err(Failure::new(
-                ErrorKind::SandboxUnavailable,
-                format!("The command was not run: {}", with_source(&error)),
-            ));
-        }
-    };
-    answer(&line, timeout, &ran, output, &sandbox)
+    drop(hold);
+    let changes = protected.look(&workspace.jail);
+    if !changes.is_empty() {
+        workspace.audit.protected(&changes);
+    }
+    let sandbox = rung_of(status.as_ref(), &mut ran, workspace.shell.rung())?;
+    answer(&line, timeout, &ran, output, &sandbox, protected::notes(&changes))
+}
+
+/// Leaves the command running as a job; without a timeout of its own until it is stopped.
+fn start(workspace: &Workspace, ready: Ready, timeout: Option<Duration>) -> Result<Reply, Failure> {
+    if !workspace.outputs.is_available() {
+        return Err(Failure::new(
+            ErrorKind::Internal,
+            "a background job's output has no place here, since the server keeps no state; run it without \
+             background",
+        ));
+    }
+    let recording = workspace.outputs.begin().map_err(|error| {
+        Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
+    })?;
+    let rung = workspace.shell.rung();
+    let timeout = timeout.unwrap_or(Duration::MAX);
+    let id = workspace.jobs.start(ready, timeout, rung, recording)?;
+    let text = format!(
+        "[background job {id} started]\nread_output(output_id=\"{id}\") returns its output so far, \
+         stop_job(job_id=\"{id}\") ends it."
+    );
+    let facts = Facts::default().with("job_id", id).with("state", "running");
+    Ok(Reply::text(text).facts(facts.with("sandbox", rung.to_string())))
 }
 
 fn run(
@@ -165,6 +191,7 @@ fn answer(
     ran: &Outcome,
     output: Output<'_>,
     sandbox: &str,
+    warnings: Vec<String>,
 ) -> Result<Reply, Failure> {
     let (exit_code, signal) = match ran.end {
         End::Exited(code) => (i32::from(code), None),
@@ -180,6 +207,7 @@ fn answer(
         None if ran.timed_out || ran.cancelled => {}
         None => notes.push("[what was left running was ended; it could not be counted]".into()),
     }
+    notes.extend(warnings);
     let first = if ran.cancelled {
         "[cancelled]".to_owned()
     } else if ran.timed_out {

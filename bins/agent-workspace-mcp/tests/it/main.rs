@@ -8,6 +8,7 @@
 )]
 
 mod harness;
+mod jobs;
 
 mod cases;
 mod client_config;

@@ -36,7 +36,8 @@ fn p2_annotations() {
     let session = Session::new("//- a\n");
     for tool in session.tools() {
         let hints = tool.annotations.clone().unwrap();
-        let reads = !["write_file", "search_and_replace", "run_bash"].contains(&tool.name.as_ref());
+        let changes = ["write_file", "search_and_replace", "run_bash", "stop_job"];
+        let reads = !changes.contains(&tool.name.as_ref());
         assert_eq!(hints.read_only_hint, Some(reads), "{}", tool.name);
         assert_eq!(hints.destructive_hint, Some(!reads), "{}", tool.name);
         assert!(hints.idempotent_hint.is_some() && hints.open_world_hint.is_some());

@@ -206,3 +206,69 @@ fn a_workspace_that_holds_the_temporary_directory_is_confined_all_the_same() {
     assert_ne!(facts["sandbox"], "none", "{answer}");
     assert_eq!(answer["result"]["content"][0]["text"], "[Exit code: 0]\nconfined\n");
 }
+
+/// What a command may do to protected names, on the rungs that can keep it from them.
+#[test]
+fn commands_cannot_change_protected_names_nor_make_missing_ones() {
+    for rung in [Rung::NativeFull, Rung::NativeNoproc] {
+        let files = "//- .git/config\n[core]\n//- .git/hooks/pre-commit\nold\n//- sub/.git/config\n[core]\n";
+        let session = Session::with(files, |config| config.ceiling = rung);
+        let script = "for f in .git/config .git/hooks/pre-commit .git/hooks/post-merge sub/.git/config .mcp.json \
+                      .vscode/tasks.json .envrc .gitmodules .claude/settings.json .cursor/mcp.json; do \
+                      (mkdir -p $(dirname $f); echo evil > $f) 2>/dev/null && echo WROTE $f; done; \
+                      mv .git/config gone 2>/dev/null && echo MOVED; rm -rf .mcp.json .vscode 2>/dev/null; \
+                      mkdir -p .claude && echo fine > .claude/notes.md; cat .git/hooks/pre-commit";
+        let answer = session.call("run_bash", json!({"command": script}));
+        if !answer.facts["sandbox"].as_str().unwrap().starts_with("native") {
+            testkit::require::<()>(
+                "commands_cannot_change_protected_names_nor_make_missing_ones",
+                Err(testkit::Missing(format!("the rung {rung}"))),
+            );
+            return;
+        }
+        assert_eq!(answer.text, "[Exit code: 0]\nold\n", "{rung}");
+        assert_eq!(session.fixture.read(".git/config"), "[core]\n");
+        assert_eq!(session.fixture.read(".claude/notes.md"), "fine\n");
+        // Nothing of what held them stays.
+        for name in
+            [".mcp.json", ".vscode", ".envrc", ".gitmodules", ".cursor", ".git/hooks/post-merge"]
+        {
+            assert!(!session.fixture.exists(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_repository_can_be_made_and_used() {
+    on_each_rung("//- a\n", |session| {
+        let script = "git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm one && \
+                      git status --short && git ls-files && git log --format=%s";
+        let answer = session.call("run_bash", json!({"command": script}));
+        assert!(answer.text.starts_with("[Exit code: 0]\na\none\n"), "{answer:?}");
+    });
+}
+
+#[test]
+fn what_a_command_changed_of_protected_names_all_the_same_is_told() {
+    on_each_rung("//- a\n", |session| {
+        let script =
+            "mkdir -p new/.git/hooks; printf '[core]\\n\\tfsmonitor = x\\n' > new/.git/config";
+        let answer = session.call("run_bash", json!({"command": script}));
+        let expected = "[  new/.git/config appeared, runs programs by core.fsmonitor]";
+        assert!(answer.text.ends_with(expected), "{answer:?}");
+        let answer = session.call("run_bash", json!({"command": "echo quiet"}));
+        assert_eq!(answer.text, "[Exit code: 0]\nquiet\n");
+    });
+}
+
+#[test]
+fn protection_can_be_turned_off() {
+    let session = Session::with("//- .git/config\n[core]\n", |config| {
+        config.protect = workspace_jail::Protect::Off;
+    });
+    let script = "echo x >> .git/config; echo y > .envrc; cat .git/config .envrc";
+    assert_eq!(
+        session.ok("run_bash", json!({"command": script})),
+        "[Exit code: 0]\n[core]\nx\ny\n"
+    );
+}
