@@ -48,6 +48,10 @@ pub(crate) enum Try {
     Limits(Vec<Limit>),
 }
 
+/// Stands for the process that makes the attempt beforehand, which stays outside where there are namespaces: for a
+/// caller whose own number is one of those that are given out again inside.
+pub(crate) const OURSELVES: i32 = 0;
+
 /// A path as it travels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bytes(Vec<u8>);
@@ -89,14 +93,21 @@ impl Attempt {
             Try::UnixSocket(_) => errno == libc::ECONNREFUSED,
             _ => false,
         };
-        // What is not there without the sandbox either proves nothing.
-        refused || (hidden && self.before.is_none_or(|before| before != errno))
+        // What is not there without the sandbox either proves nothing; but for a network, which may be missing
+        // outside as well.
+        let proven = self.before.is_none_or(|before| before != errno);
+        refused || (hidden && (proven || self.what == Try::Internet))
     }
 }
 
 impl Try {
     /// Makes the attempt where it can be taken back.
-    pub(crate) fn before(self) -> Attempt {
+    pub(crate) fn before(mut self) -> Attempt {
+        if let Self::ReadEnvironment(pid) | Self::Signal(pid) = &mut self
+            && *pid == OURSELVES
+        {
+            *pid = rustix::process::getpid().as_raw_nonzero().get();
+        }
         let before = match &self {
             Self::UserNamespace
             | Self::Leave

@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
 
-use crate::attempt::{Attempt, Bytes, Try};
+use crate::attempt::{Attempt, Bytes, OURSELVES, Try};
 use crate::layer::landlock;
 use crate::layer::rlimits::{self, Limited};
 use crate::{Confined, Error, HostRead, Layer, Net, Report, Rung, Sandbox, State, Status, Target};
@@ -104,7 +104,11 @@ impl Sandbox {
     fn tries(&self, listener: &Listener) -> Vec<Try> {
         let canary = self.scratch.canary();
         let created = canary.with_file_name("created");
-        let us = rustix::process::getpid().as_raw_nonzero().get();
+        let us = match rustix::process::getpid().as_raw_nonzero().get() {
+            // The first process of a container, say.
+            1 | 2 if self.is_native() => OURSELVES,
+            us => us,
+        };
         let bytes = |path: &Path| Bytes::from(path);
         let mut tries = vec![
             Try::ReadOutside(bytes(&canary)),
@@ -113,7 +117,7 @@ impl Sandbox {
             Try::ChangeModeOutside(bytes(&canary)),
             Try::ReadEnvironment(us),
             Try::Signal(us),
-            Try::Limit(us),
+            Try::Limit(us.max(1)),
             Try::Trace,
             Try::Internet,
             Try::UnixSocket(Bytes::from(Path::new(&listener.name))),

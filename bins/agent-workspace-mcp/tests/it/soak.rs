@@ -1,0 +1,115 @@
+//! Many commands at once, of which many do not end by themselves: every call answered, nothing left.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::Fixture;
+
+use crate::harness::Binary;
+
+const COMMANDS: u64 = 1000;
+const AT_ONCE: u64 = 50;
+/// What a server may keep of having been busy.
+const GROWTH_KIB: u64 = 16 * 1024;
+
+/// What the kernel says of the server: open descriptors, resident KiB, zombie children.
+fn state(server: &Binary) -> (usize, u64, usize) {
+    let pid = server.pid().to_string();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    let zombies = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let after_name =
+            stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        after_name.starts_with(&format!("Z {pid} "))
+    });
+    let zombies = zombies.count();
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    (descriptors, resident, zombies)
+}
+
+/// Sends `count` calls, [`AT_ONCE`] at a time, and waits for every answer that is due.
+fn run(server: &mut Binary, first: u64, count: u64, mark: &str) {
+    let (mut next, end) = (first, first + count);
+    let mut open: BTreeSet<u64> = BTreeSet::new();
+    let mut cancelled: BTreeSet<u64> = BTreeSet::new();
+    while next < end || !open.is_empty() {
+        while next < end && (open.len() as u64) < AT_ONCE {
+            // Of each six: four end by themselves, one runs into its timeout, one is cancelled.
+            let arguments = match next % 6 {
+                0 => {
+                    json!({"command": format!("setsid sleep 300 & exec -a {mark} sleep 300"), "timeout": 1})
+                }
+                1 => json!({"command": format!("exec -a {mark} sleep 300")}),
+                _ => json!({"command": format!("echo {next}; (exec -a {mark} sleep 300) &")}),
+            };
+            let params = json!({"name": "run_bash", "arguments": arguments});
+            let call =
+                json!({"jsonrpc": "2.0", "id": next, "method": "tools/call", "params": params});
+            server.send(&call.to_string());
+            if next % 6 == 1 {
+                let params = json!({"requestId": next, "reason": "enough"});
+                let notice = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+                server.send(&notice.to_string());
+                cancelled.insert(next);
+            } else {
+                open.insert(next);
+            }
+            next += 1;
+        }
+        let answer = server.receive();
+        let id = answer["id"].as_u64().unwrap();
+        assert!(open.remove(&id) || cancelled.remove(&id), "answered twice: {answer}");
+        check(id, &answer);
+    }
+}
+
+fn check(id: u64, answer: &Value) {
+    let facts = &answer["result"]["_meta"]["agent-workspace/result"];
+    match id % 6 {
+        0 => assert_eq!(facts["timed_out"], true, "{answer}"),
+        // It may have been answered before the cancellation came.
+        1 => {}
+        _ => {
+            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(text.starts_with(&format!("[Exit code: 0]\n{id}\n")), "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_thousand_commands_leave_nothing_behind() {
+    let fixture = Fixture::new("//- a\n");
+    let mark = format!("mk-soak-{}", std::process::id());
+    let mut server = Binary::start(&fixture, &[], &[("LOG_LEVEL", "error")]);
+    server.hello("2025-11-25");
+    // Threads, buffers and caches are there after the first of them.
+    run(&mut server, 1, 2 * AT_ONCE, &mark);
+    let settled = |server: &mut Binary| {
+        let give_up = Instant::now() + Duration::from_secs(30);
+        loop {
+            // Cancelled calls have no answer to wait for.
+            let pong = server.request(u64::from(u32::MAX), "ping", json!({}));
+            assert!(pong["result"].is_object());
+            let survivors = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                line.starts_with(mark.as_bytes())
+            });
+            let (descriptors, resident, zombies) = state(server);
+            if !survivors && zombies == 0 {
+                return (descriptors, resident);
+            }
+            assert!(Instant::now() < give_up, "survivors: {survivors}, zombies: {zombies}");
+        }
+    };
+    let (descriptors, resident) = settled(&mut server);
+    run(&mut server, 1000, COMMANDS, &mark);
+    let (descriptors_after, resident_after) = settled(&mut server);
+    assert!(
+        descriptors_after <= descriptors,
+        "{descriptors} descriptors, then {descriptors_after}"
+    );
+    assert!(resident_after <= resident + GROWTH_KIB, "{resident} KiB, then {resident_after}");
+}
