@@ -8,6 +8,7 @@
 )]
 
 use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -20,7 +21,8 @@ fn main() {
     // This program is the sandbox's helper too.
     proc_sandbox::helper::dispatch();
     if !Path::new(BWRAP).exists() {
-        println!("{BWRAP} is not installed: nothing to compare with");
+        writeln!(io::stderr(), "{BWRAP} is not installed: nothing to compare with")
+            .expect("a place to say it");
     }
     divan::main();
 }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use egress_proxy::HostRules;
 use proc_sandbox::Rung;
 use workspace_jail::{Hardlinks, Protect};
 
@@ -48,7 +49,7 @@ pub struct Settings {
     /// The least confinement a command may run under: landlock or none [default: landlock]
     #[arg(long, env = "REQUIRE", global = true, value_name = "RUNG")]
     require: Option<String>,
-    /// Network of commands: off or on [default: off]
+    /// Network of commands: off, on or allow=HOST,HOST [default: off]
     #[arg(long, env = "NETWORK", global = true, value_name = "MODE")]
     network: Option<String>,
     /// Protected names: default, off, or git-config to open .git/config alone [default: default]
@@ -83,10 +84,12 @@ const CEILINGS: [(&str, Rung); 5] = [
 ];
 
 /// The network of commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
     /// None.
     Off,
+    /// These hosts alone, through a proxy of the server's.
+    Allow(HostRules),
     /// The host's.
     On,
 }
@@ -203,11 +206,7 @@ impl Settings {
             log_level: log_level(self.log_level.as_deref())?,
             ceiling,
             floor,
-            network: choice(
-                "NETWORK",
-                self.network.as_deref(),
-                &[("off", Network::Off), ("on", Network::On)],
-            )?,
+            network: network(self.network.as_deref())?,
             protect: choice(
                 "PROTECT",
                 self.protect.as_deref(),
@@ -304,6 +303,22 @@ fn choice<T: Copy>(
     }
 }
 
+fn network(value: Option<&str>) -> Result<Network, BadSetting> {
+    let bad = |problem| BadSetting { name: "NETWORK", problem };
+    let text = set(value).unwrap_or("off");
+    let lower = text.to_ascii_lowercase();
+    match (lower.as_str(), text.split_once('=')) {
+        ("off", _) => Ok(Network::Off),
+        ("on", _) => Ok(Network::On),
+        (_, Some((verb, hosts))) if verb.trim().eq_ignore_ascii_case("allow") => {
+            HostRules::parse(hosts)
+                .map(Network::Allow)
+                .map_err(|error| bad(crate::shell::with_source(&error)))
+        }
+        _ => Err(bad(format!("'{text}' is not one of off, on, allow=HOST,HOST"))),
+    }
+}
+
 fn log_level(value: Option<&str>) -> Result<tracing::Level, BadSetting> {
     use tracing::Level;
     choice(
@@ -359,6 +374,20 @@ mod tests {
         check(&settings, Err("COMMAND_TIMEOUT: 'soon' is not a whole number above 0"));
         let settings = Settings { hardlinks: Some("maybe".into()), ..Settings::default() };
         check(&settings, Err("HARDLINKS: 'maybe' is not one of allow, deny"));
+        let settings = Settings { network: Some("allow".into()), ..Settings::default() };
+        check(&settings, Err("NETWORK: 'allow' is not one of off, on, allow=HOST,HOST"));
+        let settings = Settings { network: Some("allow=*.com".into()), ..Settings::default() };
+        assert!(settings.resolve().is_err());
+    }
+
+    #[test]
+    fn hosts_are_allowed_by_name() {
+        let settings = Settings {
+            network: Some("allow=index.example.net, *.example.org".into()),
+            ..Settings::default()
+        };
+        let Network::Allow(rules) = settings.resolve().unwrap().network else { panic!("no list") };
+        assert_eq!(rules.to_string(), "index.example.net,*.example.org");
     }
 
     #[test]

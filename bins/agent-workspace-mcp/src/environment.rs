@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 /// [`proc_sandbox::environment::passes`] knows are taken from it, and proxies where the network is the host's.
 pub fn build(
     given: impl Iterator<Item = (OsString, OsString)>,
-    network: Network,
+    network: &Network,
     places: impl IntoIterator<Item = (OsString, OsString)>,
     identity: &Identity,
 ) -> BTreeMap<OsString, OsString> {
@@ -48,9 +49,23 @@ pub fn build(
     built
 }
 
-fn passes(name: &OsStr, network: Network) -> bool {
+fn passes(name: &OsStr, network: &Network) -> bool {
     let is_proxy = PROXIES.iter().any(|proxy| name.eq_ignore_ascii_case(proxy));
-    proc_sandbox::environment::passes(name) || (is_proxy && network == Network::On)
+    proc_sandbox::environment::passes(name) || (is_proxy && *network == Network::On)
+}
+
+/// Variables that lead programs to the server's own proxy, by the names that each of them looks for.
+pub fn proxy(address: SocketAddr) -> impl Iterator<Item = (OsString, OsString)> {
+    let url = format!("http://{address}");
+    let local = "localhost,127.0.0.1,::1".to_owned();
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
+        .map(|name| (name, url.clone()))
+        .into_iter()
+        .chain([("NO_PROXY", local)])
+        .flat_map(|(name, value)| [(name.to_owned(), value.clone()), (name.to_lowercase(), value)])
+        // Node looks at them when it is told to.
+        .chain([("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned())])
+        .map(|(name, value)| (name.into(), value.into()))
 }
 
 /// The operator's git name and address.
@@ -98,7 +113,7 @@ fn ask_git(git: &PathBuf, home: &OsStr, key: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn built(given: &[(&str, &str)], network: Network) -> Vec<String> {
+    fn built(given: &[(&str, &str)], network: &Network) -> Vec<String> {
         let given = given.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let identity = Identity { name: Some("Ada".into()), email: None };
         let places =
@@ -123,7 +138,7 @@ mod tests {
             ("SSL_CERT_FILE", "/c"),
         ];
         assert_eq!(
-            built(&given, Network::Off),
+            built(&given, &Network::Off),
             [
                 "GIT_AUTHOR_NAME=Ada",
                 "GIT_COMMITTER_NAME=Ada",
@@ -138,7 +153,7 @@ mod tests {
             ]
         );
         assert!(
-            built(&given, Network::On).contains(&"https_proxy=http://user:secret@p".to_owned())
+            built(&given, &Network::On).contains(&"https_proxy=http://user:secret@p".to_owned())
         );
     }
 }

@@ -231,7 +231,9 @@ impl Protected {
             .filter(|path| {
                 let is_noise =
                     |name: &OsStr| NOISE.iter().any(|noise| name == *noise && name != ".git");
-                !path.iter().any(is_noise)
+                // Git never runs the samples that come with every new repository.
+                let is_sample = path.extension().is_some_and(|ending| ending == "sample");
+                !path.iter().any(is_noise) && !is_sample
             })
             .filter_map(|path| {
                 let stamp = match jail.sha256(path.to_str()?) {

@@ -69,9 +69,12 @@ impl ServerHandler for Server {
         implementation.title = Some("Agent Workspace".into());
         implementation.description = Some(env!("CARGO_PKG_DESCRIPTION").into());
         info.server_info = implementation;
-        let network = match self.workspace.config.network {
-            Network::Off => "\nCommands have no network.",
-            Network::On => "",
+        let network = match &self.workspace.config.network {
+            Network::Off => "\nCommands have no network.".to_owned(),
+            Network::Allow(rules) => {
+                format!("\nCommands reach these hosts alone, over HTTP and HTTPS: {rules}.")
+            }
+            Network::On => String::new(),
         };
         info.instructions = Some(format!("{INSTRUCTIONS}{network}"));
         info

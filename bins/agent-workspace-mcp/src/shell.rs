@@ -5,13 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use egress_proxy::{Denied, Event, Proxy};
 use proc_runner::{Command, Outcome};
 use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
 use tempfile::TempDir;
@@ -36,15 +38,13 @@ enum Kind {
     Confined {
         sandbox: Box<Sandbox>,
         report: Report,
+        /// The way out, where there is an allow-list.
+        proxy: Option<(Proxy, SocketAddr)>,
     },
     /// By the operator's word, with a private home all the same.
     Bare(TempDir),
     /// Below the floor. `reason` is the operator's to read; `told` is a model's, and names no host path.
-    Refused {
-        reason: String,
-        told: String,
-        layers: Vec<Layer>,
-    },
+    Refused { reason: String, told: String, layers: Vec<Layer> },
 }
 
 /// A command, ready to run, and where to read afterwards what was enforced.
@@ -72,7 +72,12 @@ impl Shell {
             .map(PathBuf::from)
             .find(|shell| shell.is_file())
             .unwrap_or_else(|| "/bin/sh".into());
-        Ok(Self { confinement, program, network: config.network, identity: OnceLock::new() })
+        Ok(Self {
+            confinement,
+            program,
+            network: config.network.clone(),
+            identity: OnceLock::new(),
+        })
     }
 
     /// The rung on which commands run, as it was tried out.
@@ -86,6 +91,14 @@ impl Shell {
     /// Whether commands find protected places read-only.
     pub fn has_mounts(&self) -> bool {
         self.rung() >= Rung::NativeNoproc
+    }
+
+    /// What commands wanted of the network and did not get, since this was last asked.
+    pub fn denials(&self) -> Vec<Denied> {
+        match &self.confinement {
+            Kind::Confined { proxy: Some((proxy, _)), .. } => proxy.denials(),
+            _ => Vec::new(),
+        }
     }
 
     /// Why no command is run, if none is.
@@ -132,11 +145,15 @@ impl Shell {
                     .cwd(cwd);
                 Ok(Ready { command, status: None })
             }
-            Kind::Confined { sandbox, .. } => {
+            Kind::Confined { sandbox, proxy, .. } => {
+                let mut places = sandbox.environment();
+                if let Some((_, address)) = proxy {
+                    places.extend(environment::proxy(*address));
+                }
                 let target = Target::new(&self.program, cwd)
                     .args(arguments)
                     .protect(protected)
-                    .envs(self.environment(sandbox.environment()));
+                    .envs(self.environment(places));
                 let confined =
                     sandbox.confine(target).map_err(|error| unavailable(&with_source(&error)))?;
                 let command =
@@ -151,7 +168,7 @@ impl Shell {
         places: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> BTreeMap<OsString, OsString> {
         let identity = self.identity.get_or_init(Identity::of_operator);
-        environment::build(std::env::vars_os(), self.network, places, identity)
+        environment::build(std::env::vars_os(), &self.network, places, identity)
     }
 }
 
@@ -204,7 +221,8 @@ fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
         Ok(sandbox) => {
             let report = sandbox.probe();
             if report.rung >= config.floor.max(Rung::Landlock) {
-                return Ok(Kind::Confined { sandbox: Box::new(sandbox), report });
+                let proxy = proxy(config, &sandbox)?;
+                return Ok(Kind::Confined { sandbox: Box::new(sandbox), report, proxy });
             }
             let reason = missing(config.floor, &report);
             (reason.clone(), reason, report.layers)
@@ -215,6 +233,34 @@ fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
         return bare();
     }
     Ok(Kind::Refused { reason, told, layers })
+}
+
+/// The proxy of the allow-list, listening on the sandbox's own loopback network.
+fn proxy(config: &Config, sandbox: &Sandbox) -> anyhow::Result<Option<(Proxy, SocketAddr)>> {
+    let Network::Allow(rules) = &config.network else { return Ok(None) };
+    let Some(listener) = sandbox.listener() else {
+        let rung = sandbox.rung();
+        tracing::warn!(%rung, "no allow-list on this rung: commands have no network");
+        return Ok(None);
+    };
+    let listener = listener.try_clone_to_owned().context("no descriptor")?;
+    let address = TcpListener::from(listener.try_clone().context("no descriptor")?)
+        .local_addr()
+        .context("the proxy's address")?;
+    let log = Arc::new(|event: &Event<'_>| match event {
+        Event::Denied(denied) => tracing::warn!(%denied, "network refused"),
+        other => tracing::error!(event = ?other, "network proxy"),
+    });
+    let proxy = Proxy::start(listener, rules.clone(), log).context("the network proxy")?;
+    Ok(Some((proxy, address)))
+}
+
+/// Places of certificates that the environment names.
+fn environment_places(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    proc_sandbox::environment::certificates()
+        .filter_map(|name| variable(name).map(PathBuf::from))
+        .filter(|path| path.is_absolute() && path.exists())
+        .collect()
 }
 
 fn missing(floor: Rung, report: &Report) -> String {
@@ -237,6 +283,7 @@ fn policy(config: &Config, workspace: OwnedFd) -> Policy {
     let mut policy = Policy::new(workspace).scratch_parent(scratch).ceiling(config.ceiling).net(
         match config.network {
             Network::Off => Net::Off,
+            Network::Allow(_) => Net::Proxy,
             Network::On => Net::On,
         },
     );
@@ -245,6 +292,8 @@ fn policy(config: &Config, workspace: OwnedFd) -> Policy {
     {
         policy = policy.home(home);
     }
+    let certificates = environment_places(|name| std::env::var_os(name));
+    policy = policy.extra_read(certificates);
     if let Some(helper) = &config.helper {
         policy = policy.helper(Helper::Program(helper.clone()));
     }

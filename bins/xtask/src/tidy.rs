@@ -26,6 +26,7 @@ const LIBRARIES: &[&str] = &[
     "fuzzy-edit",
     "proc-runner",
     "proc-sandbox",
+    "egress-proxy",
     "token-filter",
     "container-sandbox",
 ];

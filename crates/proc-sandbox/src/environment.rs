@@ -14,7 +14,18 @@ const PASSED: &[&str] = &[
     "COLORTERM",
     "NO_COLOR",
     "TZ",
-    // Where the certificates of authorities are; without them package tools cannot fetch behind a company's proxy.
+    "UV_NATIVE_TLS",
+    "UV_SYSTEM_CERTS",
+    // Who commits.
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+];
+
+/// Names whose values are places of authorities' certificates, without which package tools cannot fetch behind a
+/// company's proxy.
+const CERTIFICATES: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
@@ -26,14 +37,7 @@ const PASSED: &[&str] = &[
     "GIT_SSL_CAPATH",
     "AWS_CA_BUNDLE",
     "DENO_CERT",
-    "UV_NATIVE_TLS",
-    "UV_SYSTEM_CERTS",
     "NIX_SSL_CERT_FILE",
-    // Who commits.
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
 ];
 
 /// Whether a variable of the caller may be given to commands as it is.
@@ -50,10 +54,16 @@ const PASSED: &[&str] = &[
 /// By name alone: a secret in `PATH` would pass.
 pub fn passes(name: impl AsRef<OsStr>) -> bool {
     let name = name.as_ref().as_bytes();
-    name.starts_with(b"LC_") || PASSED.iter().any(|known| known.as_bytes() == name)
+    name.starts_with(b"LC_") || names().any(|known| known.as_bytes() == name)
 }
 
 /// The names that pass, but for the family `LC_*`.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PASSED.iter().copied()
+    PASSED.iter().chain(CERTIFICATES).copied()
+}
+
+/// Those among them whose values are places of certificates, for [`Policy::extra_read`](crate::Policy::extra_read):
+/// what a variable names has to be readable as well.
+pub fn certificates() -> impl Iterator<Item = &'static str> {
+    CERTIFICATES.iter().copied()
 }

@@ -88,7 +88,9 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         workspace.audit.protected(&changes);
     }
     let sandbox = rung_of(status.as_ref(), &mut ran, workspace.shell.rung())?;
-    answer(&line, timeout, &ran, output, &sandbox, protected::notes(&changes))
+    let mut warnings = protected::notes(&changes);
+    warnings.extend(workspace.shell.denials().iter().map(|denied| format!("[network: {denied}]")));
+    answer(&line, timeout, &ran, output, &sandbox, warnings)
 }
 
 /// Leaves the command running as a job; without a timeout of its own until it is stopped.

@@ -16,6 +16,7 @@ mod clients;
 mod command_line;
 mod container;
 mod list_directory;
+mod network;
 mod protocol;
 mod read_file;
 mod read_output;
