@@ -40,6 +40,8 @@ pub fn build(
     let mut set = |name: &str, value: &OsStr| built.insert(name.into(), value.into());
     // A prompt that nobody answers would only run into the timeout.
     set("GIT_TERMINAL_PROMPT", "0".as_ref());
+    // A private home is another mount than the workspace, across which there are no hard links.
+    set("UV_LINK_MODE", "copy".as_ref());
     for (role, value) in [("NAME", &identity.name), ("EMAIL", &identity.email)] {
         if let Some(value) = value {
             set(&format!("GIT_AUTHOR_{role}"), value.as_ref());
@@ -150,6 +152,7 @@ mod tests {
                 "SSL_CERT_FILE=/c",
                 "TERM=dumb",
                 "TMPDIR=/h",
+                "UV_LINK_MODE=copy",
             ]
         );
         assert!(

@@ -506,6 +506,8 @@ fn remedy(what: &str) -> String {
         "set the kernel setting kernel.unprivileged_userns_clone to 1"
     } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         "load an AppArmor profile that allows this program `userns`; do not turn the restriction off for all"
+    } else if what.contains("under another owner") {
+        "run the server as the workspace's owner, or put the workspace on a file system that knows mapped mounts"
     } else if what.contains("/proc") {
         "in a container, unmask /proc (podman: --security-opt unmask=ALL)"
     } else {
