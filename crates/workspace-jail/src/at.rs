@@ -78,8 +78,7 @@ pub(crate) enum Access {
 
 /// Opens a regular file, and nothing that is not one: the type is looked at before and after.
 pub(crate) fn open_regular(dir: &Dir, name: &Name, access: Access) -> Step<(File, Stat)> {
-    let held = hold(dir, name)?;
-    must_be_regular(&held.stat)?;
+    must_be_regular(&rustix::fs::statat(dir, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW)?)?;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     match access {

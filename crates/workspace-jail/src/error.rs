@@ -7,6 +7,7 @@
 //!
 //! Inside the crate faults travel without their path ([`Fault`]) and get it at the verb's edge.
 
+use std::fmt;
 use std::io;
 
 use rustix::io::Errno;
@@ -28,7 +29,7 @@ pub enum Error {
         path: String,
     },
     /// A pattern cannot be used.
-    #[error("invalid pattern '{}': {reason}", Escaped::new(pattern))]
+    #[error("invalid pattern '{}': {reason}", Start(pattern))]
     InvalidPattern {
         /// The pattern as the caller wrote it.
         pattern: String,
@@ -36,7 +37,7 @@ pub enum Error {
         reason: String,
     },
     /// The path is empty or holds a NUL byte.
-    #[error("invalid path '{}': {reason}", Escaped::new(path))]
+    #[error("invalid path '{}': {reason}", Start(path))]
     InvalidPath {
         /// The path as the caller wrote it.
         path: String,
@@ -186,6 +187,19 @@ impl Error {
             Self::NotUtf8 { .. } => "not_utf8",
             Self::NoSpace { .. } => "no_space",
             Self::Io { .. } => "io",
+        }
+    }
+}
+
+/// Shows the start of a text that may have any length.
+struct Start<'a>(&'a str);
+
+impl fmt::Display for Start<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MAX_CHARS: usize = 200;
+        match self.0.char_indices().nth(MAX_CHARS).and_then(|(end, _)| self.0.get(..end)) {
+            None => Escaped::new(self.0).fmt(f),
+            Some(start) => write!(f, "{}…", Escaped::new(start)),
         }
     }
 }

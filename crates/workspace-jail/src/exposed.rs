@@ -45,7 +45,8 @@ impl Jail {
             }
             if visit.kind == FileType::Directory {
                 let name = visit.name.as_os_str();
-                let passed = name == OBJECTS || (name != ".git" && is_noise(name));
+                let of_git = || visit.path.components().any(|part| part.as_os_str() == ".git");
+                let passed = (name == OBJECTS && of_git()) || (name != ".git" && is_noise(name));
                 return if passed { Flow::Past } else { Flow::On };
             }
             if Protect::Default.matches(visit.path.components()) {

@@ -14,6 +14,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
 use crate::error::{Fault, Result, settle};
+use crate::line_index::LineIndexes;
 use crate::path::components;
 use crate::protect::Protect;
 use crate::resolve::{End, LastLink, resolve};
@@ -107,6 +108,7 @@ pub struct Jail {
     options: Options,
     /// Held while a writer of this jail compares and publishes, so that two of them never both win.
     publishing: Mutex<()>,
+    line_indexes: LineIndexes,
 }
 
 impl Jail {
@@ -133,7 +135,13 @@ impl Jail {
                 names.push(parts);
             }
         }
-        let jail = Self { root: opened, names, options, publishing: Mutex::new(()) };
+        let jail = Self {
+            root: opened,
+            names,
+            options,
+            publishing: Mutex::new(()),
+            line_indexes: LineIndexes::default(),
+        };
         if !jail.options.read_only {
             sweep::dead_temps(&jail);
         }
@@ -213,6 +221,10 @@ impl Jail {
 
     pub(crate) fn is_read_only(&self) -> bool {
         self.options.read_only
+    }
+
+    pub(crate) fn line_indexes(&self) -> &LineIndexes {
+        &self.line_indexes
     }
 
     pub(crate) fn publishing(&self) -> &Mutex<()> {

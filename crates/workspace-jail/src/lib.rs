@@ -40,11 +40,13 @@
 //! - Nothing outside the root is read, written, listed or tested for existence, whatever the path, the
 //!   links below the root, and the renames made meanwhile: each system call takes one plain name on a
 //!   descriptor that was reached the same way, and follows no link (`at.rs`).
-//! - Only regular files are read or replaced. Nothing else is opened.
+//! - Only regular files are read or replaced. Nothing else is opened, but for what takes the place of a
+//!   regular file between the look and the opening: that does not block, and is closed unread.
 //! - A write is whole or not made. A refusal leaves nothing, no directory and no temporary file either;
 //!   what a killed process leaves is removed when the jail is opened next.
 //! - Errors name the path as the caller wrote it, and nothing else.
-//! - Memory is bounded by what is returned; descriptors by a constant.
+//! - Memory is bounded by what is returned (and for a search by the longest line), descriptors by a
+//!   constant.
 //!
 //! # Non-goals
 //!
@@ -65,7 +67,8 @@
 //! (`openat2(RESOLVE_BENEATH)` where the kernel has it, its own walk elsewhere). On top of that the
 //! crate goes one name at a time and follows links itself: a single call would not tell what the path
 //! is after links, which [`Protect`] must know, and would open by path again for the rename of an
-//! atomic write. The tests compare each answer with `cap-std`'s own for the whole path.
+//! atomic write. The tests compare each answer with `cap-std`'s own for the whole path, and run with and
+//! without `openat2`.
 //!
 //! # Features
 //!
@@ -80,6 +83,7 @@ mod find;
 mod glob;
 mod grep;
 mod jail;
+mod line_index;
 mod list;
 mod noise;
 mod page;

@@ -1,14 +1,22 @@
 //! A page of lines of a text file of any size.
 //!
-//! Lines end at `\n` alone and keep it. Memory is the page and a buffer; the bytes read are those up to
-//! the page's end (for a negative offset: from the page to the file's end), and the rest of the file only
-//! as long as that is at most [`COUNTED`], to tell how many lines there are.
+//! Lines end at `\n` alone and keep it. Memory is the page and a buffer. Up to [`COUNTED`] bytes a file is
+//! read whole, to tell its version and how many lines there are. Of a larger one the bytes up to the
+//! page's end are read the first time (for a negative offset: from the page to the file's end), and those
+//! near the page once a [`LineIndex`] knows where it is.
+
+mod scan;
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::sync::Arc;
 
-use crate::error::{Fault, Result, Step, settle};
+use rustix::fs::Stat;
+
+use self::scan::Scan;
+use crate::error::{Result, Step, settle};
 use crate::jail::Jail;
+use crate::line_index::LineIndex;
 use crate::read::{CHUNK, each_chunk, fill_at, open, size_of};
 use crate::sha256::{Hasher, Sha256};
 use crate::text;
@@ -62,7 +70,8 @@ pub struct Page {
     pub first_line: Option<u64>,
     /// How many lines these are.
     pub lines: u64,
-    /// How many lines the file has. `None` where counting would have read more than 64 MiB further.
+    /// How many lines the file has. `None` where counting would have read more than 64 MiB further and no
+    /// page before has come to the end of the file.
     pub total_lines: Option<u64>,
     /// The offset to go on with, if lines follow; negative where `first_line` is not known.
     pub next_offset: Option<i64>,
@@ -83,7 +92,8 @@ impl Page {
 impl Jail {
     /// Reads a page of a text file of any size.
     ///
-    /// An offset past the end gives a page without lines, an empty file too.
+    /// An offset past the end gives a page without lines, an empty file too. In a file over 64 MiB the jail
+    /// keeps in mind where lines are: the second page at a place costs the page, wherever it is.
     ///
     /// # Errors
     ///
@@ -98,74 +108,116 @@ impl Jail {
     pub fn read_page(&self, path: &str, request: &PageRequest) -> Result<Page> {
         settle(path, || {
             let (file, stat) = open(self, path)?;
-            let size = size_of(&stat);
             text::sniff_file(&file)?;
-            match u64::try_from(request.offset) {
-                Ok(offset) => from_start(&file, size, offset, request),
-                Err(_) => from_end(&file, size, request.offset.unsigned_abs(), request),
-            }
+            let mut reading = Reading::new(self, &file, &stat);
+            let page = match u64::try_from(request.offset) {
+                Ok(offset) => reading.forward(offset, request),
+                Err(_) => reading.backward(request.offset.unsigned_abs(), request),
+            }?;
+            reading.learn(self)?;
+            Ok(page)
         })
     }
 }
 
-fn from_start(file: &File, size: u64, offset: u64, request: &PageRequest) -> Step<Page> {
-    let mut hasher = (size <= COUNTED).then(Hasher::new);
-    let mut scan = Scan::new(offset, request);
-    let mut seen = 0;
-    let came_to = each_chunk(file, 0, size, |chunk| {
-        seen += chunk.len() as u64;
-        if let Some(hasher) = &mut hasher {
-            hasher.update(chunk);
-        }
-        scan.take(chunk);
-        scan.goes_on(size - seen)
-    })?;
-    scan.too_large()?;
-    let total_lines = (came_to == size).then(|| scan.lines());
-    let next = offset + scan.page_lines();
-    let more = total_lines.map_or(scan.beyond || came_to < size, |total| next < total);
-    Ok(Page {
-        lines: scan.page_lines(),
-        bytes: scan.page,
-        first_line: Some(offset),
-        total_lines,
-        next_offset: more.then(|| i64::try_from(next).unwrap_or(i64::MAX)),
-        sha256: hasher.filter(|_| came_to == size).map(Hasher::finish),
-        size,
-    })
+/// A file that a page is read of, and what is known about its lines.
+struct Reading<'f> {
+    file: &'f File,
+    stat: &'f Stat,
+    size: u64,
+    known: Arc<LineIndex>,
+    learnt: bool,
 }
 
-fn from_end(file: &File, size: u64, back: u64, request: &PageRequest) -> Step<Page> {
-    let start = line_start_from_end(file, size, back)?;
-    let mut scan = Scan::new(0, request);
-    let came_to = each_chunk(file, start, size, |chunk| {
-        scan.take(chunk);
-        !scan.beyond && scan.page_size <= request.max_bytes.saturating_add(COUNTED)
-    })?;
-    scan.too_large()?;
-    let (total_lines, sha256) = match count(file, size)? {
-        Some((total, sha256)) => (Some(total), Some(sha256)),
-        None => (None, None),
-    };
-    let lines = scan.page_lines();
-    let first_line = match total_lines {
-        Some(total) => Some(total.saturating_sub(back)),
-        None => (start == 0).then_some(0),
-    };
-    let more = scan.beyond || came_to < size;
-    let next = match first_line {
-        Some(first) => i64::try_from(first + lines).unwrap_or(i64::MAX),
-        None => request.offset.saturating_add(i64::try_from(lines).unwrap_or(i64::MAX)),
-    };
-    Ok(Page {
-        lines,
-        bytes: scan.page,
-        first_line,
-        total_lines,
-        next_offset: more.then_some(next),
-        sha256,
-        size,
-    })
+impl<'f> Reading<'f> {
+    fn new(jail: &Jail, file: &'f File, stat: &'f Stat) -> Self {
+        let size = size_of(stat);
+        // A smaller file is read whole for its version, and needs none.
+        let known = if size > COUNTED { jail.line_indexes().get(stat) } else { Arc::default() };
+        Self { file, stat, size, known, learnt: false }
+    }
+
+    /// The page that begins at line `offset`.
+    fn forward(&mut self, offset: u64, request: &PageRequest) -> Step<Page> {
+        let size = self.size;
+        let mut index = LineIndex::clone(&self.known);
+        let (start, ended) = index.before(offset);
+        let mut hasher = (size <= COUNTED).then(Hasher::new);
+        let mut scan = Scan::new(offset, ended, request);
+        let mut seen = start;
+        let came_to = each_chunk(self.file, start, size, |chunk| {
+            seen += chunk.len() as u64;
+            if let Some(hasher) = &mut hasher {
+                hasher.update(chunk);
+            }
+            scan.take(chunk);
+            index.note(seen, scan.ended);
+            // With the total known there is nothing to count.
+            scan.goes_on(if index.total().is_some() { u64::MAX } else { size - seen })
+        })?;
+        scan.too_large()?;
+        if came_to == size {
+            index.note_total(scan.lines());
+        }
+        let total_lines = index.total();
+        let next = offset.saturating_add(scan.page_lines());
+        let more = total_lines.map_or(scan.beyond || came_to < size, |total| next < total);
+        if size > COUNTED && index != *self.known {
+            (self.known, self.learnt) = (Arc::new(index), true);
+        }
+        Ok(Page {
+            lines: scan.page_lines(),
+            bytes: scan.page,
+            first_line: Some(offset),
+            total_lines,
+            next_offset: more.then(|| i64::try_from(next).unwrap_or(i64::MAX)),
+            sha256: hasher.filter(|_| came_to == size).map(Hasher::finish),
+            size,
+        })
+    }
+
+    /// The page that begins `back` lines before the end.
+    fn backward(&self, back: u64, request: &PageRequest) -> Step<Page> {
+        let (file, size) = (self.file, self.size);
+        let start = line_start_from_end(file, size, back)?;
+        let mut scan = Scan::new(0, 0, request);
+        let came_to = each_chunk(file, start, size, |chunk| {
+            scan.take(chunk);
+            !scan.beyond && scan.page_size <= request.max_bytes.saturating_add(COUNTED)
+        })?;
+        scan.too_large()?;
+        let (total_lines, sha256) = match count(file, size)? {
+            Some((total, sha256)) => (Some(total), Some(sha256)),
+            None => (self.known.total(), None),
+        };
+        let lines = scan.page_lines();
+        let first_line = match total_lines {
+            Some(total) => Some(total.saturating_sub(back)),
+            None => (start == 0).then_some(0),
+        };
+        let more = scan.beyond || came_to < size;
+        let next = match first_line {
+            Some(first) => i64::try_from(first + lines).unwrap_or(i64::MAX),
+            None => request.offset.saturating_add(i64::try_from(lines).unwrap_or(i64::MAX)),
+        };
+        Ok(Page {
+            lines,
+            bytes: scan.page,
+            first_line,
+            total_lines,
+            next_offset: more.then_some(next),
+            sha256,
+            size,
+        })
+    }
+
+    /// Keeps what was learnt of the file, if it has not changed meanwhile.
+    fn learn(self, jail: &Jail) -> Step<()> {
+        if self.learnt {
+            jail.line_indexes().put(self.stat, &rustix::fs::fstat(self.file)?, self.known);
+        }
+        Ok(())
+    }
 }
 
 /// Where the last `back` lines begin; 0 if there are not so many.
@@ -203,74 +255,4 @@ fn count(file: &File, size: u64) -> Step<Option<(u64, Sha256)>> {
         true
     })?;
     Ok(Some((ends + u64::from(last != b'\n'), hasher.finish())))
-}
-
-/// Picks the lines of a page out of a stream of chunks.
-struct Scan {
-    wanted: std::ops::Range<u64>,
-    max_bytes: u64,
-    /// Lines that have ended so far.
-    ended: u64,
-    /// Bytes of a line that has not ended have been seen.
-    open: bool,
-    /// Bytes after the page have been seen.
-    beyond: bool,
-    page: Vec<u8>,
-    /// Bytes of the page, kept or not.
-    page_size: u64,
-}
-
-impl Scan {
-    fn new(first: u64, request: &PageRequest) -> Self {
-        let wanted = first..first.saturating_add(request.limit);
-        let max_bytes = request.max_bytes;
-        Self { wanted, max_bytes, ended: 0, open: false, beyond: false, page: vec![], page_size: 0 }
-    }
-
-    fn take(&mut self, mut chunk: &[u8]) {
-        while !chunk.is_empty() {
-            if self.ended >= self.wanted.end {
-                self.beyond = true;
-                self.ended += memchr::memchr_iter(b'\n', chunk).count() as u64;
-                self.open = chunk.last() != Some(&b'\n');
-                return;
-            }
-            let end = memchr::memchr(b'\n', chunk).map_or(chunk.len(), |at| at + 1);
-            let (line, rest) = chunk.split_at(end);
-            if self.ended >= self.wanted.start {
-                self.page_size += line.len() as u64;
-                if self.page_size <= self.max_bytes {
-                    self.page.extend_from_slice(line);
-                }
-            }
-            self.open = line.last() != Some(&b'\n');
-            self.ended += u64::from(!self.open);
-            chunk = rest;
-        }
-    }
-
-    /// Whether reading on is worth it, with `left` bytes left.
-    fn goes_on(&self, left: u64) -> bool {
-        if self.page_size > self.max_bytes {
-            return !self.beyond && self.page_size - self.max_bytes <= COUNTED;
-        }
-        // The first byte after the page tells that lines follow; the rest only how many.
-        self.ended < self.wanted.end || left <= COUNTED
-    }
-
-    fn too_large(&self) -> Step<()> {
-        if self.page_size > self.max_bytes {
-            return Err(Fault::TooLarge { size: self.page_size, max: self.max_bytes });
-        }
-        Ok(())
-    }
-
-    /// Lines seen, the one that has not ended included.
-    fn lines(&self) -> u64 {
-        self.ended + u64::from(self.open)
-    }
-
-    fn page_lines(&self) -> u64 {
-        self.lines().min(self.wanted.end).saturating_sub(self.wanted.start)
-    }
 }

@@ -19,7 +19,7 @@ pub(crate) fn sniff_file(file: &File) -> Step<()> {
 ///
 /// The byte-order marks come first: nearly every UTF-16 text has NUL bytes, and "not UTF-8" is what its
 /// reader can act on.
-fn sniff(start: &[u8]) -> Step<()> {
+pub(crate) fn sniff(start: &[u8]) -> Step<()> {
     let start = &start[..start.len().min(SNIFFED)];
     let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"];
     if marks.iter().any(|mark| start.starts_with(mark)) {

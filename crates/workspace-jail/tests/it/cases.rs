@@ -2,30 +2,40 @@
 //!
 //! Each line of `tests/cases/*.jsonl` prepares a workspace by shell, calls tools, and states the answer,
 //! what the outside looks like afterwards, and what is in the workspace. The tools are those of
-//! [`tools`](crate::tools).
+//! [`tools`](crate::tools); the same cases are run without `openat2`, as an ordinary user, and against
+//! tools that know no jail, by the modules of those names.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use testkit::{Case, Fixture, Missing, Snapshot, cases, require};
+use testkit::{Case, Fixture, Missing, cases, require};
 use workspace_jail::{Jail, Options};
 
+use crate::state::State;
 use crate::tools::{self, Answer, Args};
 
 /// Cases that need more than the library, each with its reason.
 const LEFT_TO_THE_SERVER: [&str; 0] = [];
 
+/// Held while the peak of memory is measured, which is the process's.
+static MEASURING: Mutex<()> = Mutex::new(());
+
 /// Time limits are for optimised code on a quiet machine.
 const SLOWNESS: u32 = 4;
 
+/// Where the case files are, for a process that may not look into the source tree.
+pub(crate) const CASES: &str = "WORKSPACE_JAIL_CASES";
+
+/// One case.
 #[derive(Debug, Deserialize)]
-struct Body {
-    id: String,
+pub(crate) struct Body {
+    pub(crate) id: String,
     setup: Vec<String>,
     call: Option<Call>,
     #[serde(default)]
@@ -36,7 +46,7 @@ struct Body {
     #[serde(default)]
     verify: Vec<String>,
     #[serde(default)]
-    requires: Vec<String>,
+    pub(crate) requires: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -91,15 +101,35 @@ impl Kinds {
     }
 }
 
+/// What is asked: the jail, or another party that takes the same calls.
+pub(crate) type Subject = dyn Fn(&str, &Args) -> Option<Answer> + Sync;
+
+/// The place of the case files.
+pub(crate) fn directory() -> PathBuf {
+    let ours = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    std::env::var_os(CASES).map_or_else(ours, PathBuf::from)
+}
+
+/// All cases.
+pub(crate) fn all() -> Vec<Case<Body>> {
+    cases(&directory())
+}
+
+/// Tools that are held by a jail on `root`.
+fn jailed(root: &Path) -> Box<Subject> {
+    let jail = Jail::open(root, Options::default()).unwrap();
+    Box::new(move |tool, args| tools::call(&jail, tool, args))
+}
+
 #[test]
 fn every_case_holds() {
-    let all: Vec<Case<Body>> = cases(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases"));
+    let all = all();
     let (mut failures, mut left) = (Vec::new(), Vec::new());
     for Case { place, body } in &all {
         if !is_runnable(body) {
             continue;
         }
-        match run(body) {
+        match run(body, &jailed, SLOWNESS) {
             None => left.push(body.id.as_str()),
             Some(wrong) if wrong.is_empty() => {}
             Some(wrong) => failures.push(format!("{} ({place}): {}", body.id, wrong.join("; "))),
@@ -115,7 +145,8 @@ fn every_case_holds() {
     );
 }
 
-fn is_runnable(body: &Body) -> bool {
+/// Whether this process can prepare a case; says why it cannot.
+pub(crate) fn is_runnable(body: &Body) -> bool {
     body.requires.iter().all(|need| {
         let probe = match need.as_str() {
             "protected_paths" => Ok(()),
@@ -183,26 +214,6 @@ impl Drop for Stage {
     }
 }
 
-/// Names, bytes, modes, owners and link targets below `place`. Unlike [`Snapshot`] without the number of
-/// hard links: a name inside the workspace that goes its own way takes one from the file outside.
-fn state(place: &Path) -> BTreeMap<PathBuf, (u32, u32, u32, Vec<u8>)> {
-    let mut found = BTreeMap::new();
-    let mut pending = vec![place.to_owned()];
-    while let Some(path) = pending.pop() {
-        let meta = path.symlink_metadata().unwrap();
-        let content = if meta.is_dir() {
-            pending.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            Vec::new()
-        } else if meta.is_symlink() {
-            std::fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
-        } else {
-            std::fs::read(&path).unwrap()
-        };
-        found.insert(path, (meta.mode(), meta.uid(), meta.gid(), content));
-    }
-    found
-}
-
 fn replace_word(text: &str, word: &str, value: &str) -> String {
     let mut parts = text.split(word);
     let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -262,21 +273,30 @@ fn look(root: &Path) -> Vec<(PathBuf, bool, u64)> {
     seen
 }
 
-/// Runs a case and says what was wrong; `None` if it calls a tool that is not one of files.
-fn run(body: &Body) -> Option<Vec<String>> {
+/// Runs a case on the tools that `open` gives for a root, and says what was wrong; `None` if it calls a
+/// tool that is not one of files. Time limits are taken `slowness` times.
+pub(crate) fn run(
+    body: &Body,
+    open: &dyn Fn(&Path) -> Box<Subject>,
+    slowness: u32,
+) -> Option<Vec<String>> {
     let stage = Stage::new(&body.id);
     for line in &body.setup {
         let output = stage.shell(line).output().unwrap();
         assert!(output.status.success(), "{}: setup {line:?}: {output:?}", body.id);
     }
-    let jail = Jail::open(&stage.fixture.root(), Options::default()).unwrap();
+    let subject = open(&stage.fixture.root());
     let outside = [stage.fixture.outside(), stage.fixture.base().join("home")];
-    let before = outside.each_ref().map(|place| state(place));
+    let before = outside.each_ref().map(|place| State::of(place));
     // Only where it is asked for: some workspaces are larger than memory.
     let compared = body.expect.workspace_unchanged || body.expect.no_temp_left;
-    let workspace = compared.then(|| Snapshot::of(&stage.fixture.root()));
-    // Or an earlier case's peak would hide this one's.
-    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let workspace = compared.then(|| State::of(&stage.fixture.root()));
+    let _alone = body.expect.max_server_rss_growth_mb.map(|_| {
+        let alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
+        // Or an earlier case's peak would hide this one's.
+        std::fs::write("/proc/self/clear_refs", "5").unwrap();
+        alone
+    });
     let memory = peak_memory();
     let rivals = start_rivals(&stage, &body.during);
     let mut wrong = Vec::new();
@@ -284,7 +304,7 @@ fn run(body: &Body) -> Option<Vec<String>> {
     for call in body.call.iter().chain(&body.calls) {
         let args = call.args.clone().map(&|text| stage.fill(text));
         let started = Instant::now();
-        let answers = repeated(&jail, call, &args)?;
+        let answers = repeated(&*subject, call, &args)?;
         last = (answers, started.elapsed());
         if let Some(expect) = &call.expect {
             wrong.extend(last.0.iter().flat_map(|answer| check_answer(&stage, expect, answer)));
@@ -293,7 +313,7 @@ fn run(body: &Body) -> Option<Vec<String>> {
     drop(rivals);
     let (answers, took) = last;
     let expect = &body.expect;
-    if expect.count_ok.is_none() && body.during.is_empty() {
+    if expect.count_ok.is_none() {
         wrong.extend(answers.iter().flat_map(|answer| check_answer(&stage, expect, answer)));
     }
     if let Some(all) = &expect.all {
@@ -306,25 +326,24 @@ fn run(body: &Body) -> Option<Vec<String>> {
     };
     let succeeded = answers.iter().filter(|answer| answer.error_kind.is_none()).count();
     claim(expect.count_ok.is_none_or(|count| count == succeeded), format!("{succeeded} succeeded"));
-    let limit = expect.max_wall_ms.map(|ms| Duration::from_millis((ms * SLOWNESS).into()));
+    let limit = expect.max_wall_ms.map(|ms| Duration::from_millis((ms * slowness).into()));
     claim(limit.is_none_or(|limit| took <= limit), format!("took {took:?}"));
     let grown = peak_memory().saturating_sub(memory) / 1024;
     claim(
         expect.max_server_rss_growth_mb.is_none_or(|most| grown <= most),
         format!("memory grew by {grown} MiB"),
     );
-    let after = outside.each_ref().map(|place| state(place));
+    let after = outside.each_ref().map(|place| State::of(place));
     claim(!expect.outside_unchanged || before == after, format!("outside changed: {after:?}"));
     if let Some(workspace) = workspace {
-        let after = Snapshot::of(&stage.fixture.root());
+        let after = State::of(&stage.fixture.root());
         claim(!expect.workspace_unchanged || workspace == after, "workspace changed".to_owned());
-        let named = |name: &str| {
+        let named = |name: &Path| {
             let path = stage.fixture.root().join(name);
             expect.files.keys().any(|file| Path::new(&stage.fill(file)) == path)
         };
-        let old: Vec<&str> = workspace.names().collect();
-        let new: Vec<&str> =
-            after.names().filter(|name| !old.contains(name) && !named(name)).collect();
+        let new: Vec<&Path> =
+            after.names().filter(|name| !workspace.has(name) && !named(name)).collect();
         claim(!expect.no_temp_left || new.is_empty(), format!("left behind: {new:?}"));
     }
     for (path, content) in &expect.files {
@@ -339,19 +358,19 @@ fn run(body: &Body) -> Option<Vec<String>> {
         claim(u32::from_str_radix(mode, 8) == Ok(found), format!("{path} has mode {found:o}"));
     }
     for line in &body.verify {
-        claim(stage.shell(line).status().unwrap().success(), format!("verify {line:?}"));
+        claim(stage.shell(line).output().unwrap().status.success(), format!("verify {line:?}"));
     }
     Some(wrong)
 }
 
-fn repeated(jail: &Jail, call: &Call, args: &Args) -> Option<Vec<Answer>> {
+fn repeated(subject: &Subject, call: &Call, args: &Args) -> Option<Vec<Answer>> {
     let times = call.repeat.unwrap_or(1);
     if !call.parallel {
-        return (0..times).map(|_| tools::call(jail, &call.tool, args)).collect();
+        return (0..times).map(|_| subject(&call.tool, args)).collect();
     }
     std::thread::scope(|scope| {
         let callers: Vec<_> =
-            (0..times).map(|_| scope.spawn(|| tools::call(jail, &call.tool, args))).collect();
+            (0..times).map(|_| scope.spawn(|| subject(&call.tool, args))).collect();
         callers.into_iter().map(|caller| caller.join().unwrap()).collect()
     })
 }

@@ -89,3 +89,65 @@ fn refusals_have_names() {
     assert_eq!(kind("x", "no-such"), "not_found");
     assert_eq!(kind("x", "binary"), "binary_file");
 }
+
+#[test]
+fn an_error_does_not_repeat_a_pattern_of_any_length() {
+    let jail = open(&fixture());
+    let said = |pattern: &str| {
+        let error = jail.grep(pattern, ".", &GrepOptions::default()).unwrap_err();
+        error.to_string()
+    };
+    assert!(said("(").ends_with("error: unclosed group"));
+    let long = said(&"(".repeat(100_000));
+    assert!(long.starts_with("invalid pattern '((((") && long.len() < 400, "{long}");
+    let path = jail.read(&"\0".repeat(100_000), 1).unwrap_err().to_string();
+    assert!(path.len() < 2000, "{path}");
+}
+
+/// What one thread would find that reads every file whole.
+fn expected(files: &[(String, String)], limit: usize) -> (Vec<String>, u64) {
+    let mut sorted = files.to_vec();
+    sorted.sort();
+    let lines: Vec<String> = sorted
+        .iter()
+        .flat_map(|(path, text)| {
+            let hits = text.lines().enumerate().filter(|(_, line)| line.ends_with("needle"));
+            hits.map(move |(index, _)| format!("{path}:{}", index + 1))
+        })
+        .collect();
+    let total = lines.len() as u64;
+    (lines.into_iter().take(limit).collect(), total)
+}
+
+#[test]
+fn many_threads_find_what_one_would() {
+    let fixture = Fixture::new("");
+    let mut files = Vec::new();
+    for index in 0..900 {
+        let path = format!("d{}/e{}/f{index}", index % 7, index % 40);
+        let hits = "a needle\n".repeat(index % 3);
+        // Files around the size of the buffer, and lines that do not fit into it.
+        let text = match index % 100 {
+            50 => format!("{}\n{hits}", "x".repeat(64 * 1024 - 1 - hits.len() - index % 2)),
+            51 => format!("{hits}{}{}needle\n{hits}", "y\n".repeat(40_000), "z".repeat(2_000_000)),
+            _ => format!("one\n{hits}two\n"),
+        };
+        fixture.write(&path, text.as_bytes());
+        files.push((path, text));
+    }
+    let jail = open(&fixture);
+    for limit in [0, 1, 50, 10_000] {
+        let options = GrepOptions::default().limit(limit);
+        let found = jail.grep("needle$", ".", &options).unwrap();
+        let shown: Vec<String> = found
+            .files
+            .iter()
+            .flat_map(|file| {
+                let path = file.path.display().to_string();
+                file.lines.iter().map(move |line| format!("{path}:{}", line.number))
+            })
+            .collect();
+        assert_eq!((shown, found.total), expected(&files, limit), "limit {limit}");
+        assert_eq!(found.unreadable, 0);
+    }
+}

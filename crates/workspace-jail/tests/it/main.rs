@@ -1,4 +1,7 @@
 //! Behaviour of the jail: one module a subject, the attack cases as data beside them.
+//!
+//! Races and killed writers are chance: `WORKSPACE_JAIL_RACE_OPERATIONS=200000 WORKSPACE_JAIL_KILLS=1000`
+//! gives them more of it, and with `--nocapture` they tell what they met.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,15 +15,21 @@ mod cases;
 mod find;
 mod gitignore;
 mod grep;
+mod killed;
 mod list;
 mod model;
+mod naive;
 mod oracle;
+mod ordinary_user;
 mod paths;
 mod protect;
 mod race;
 mod read_page;
 mod rename;
+mod rerun;
+mod state;
 mod tools;
+mod without_openat2;
 mod write;
 
 use testkit::Fixture;

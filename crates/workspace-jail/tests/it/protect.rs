@@ -81,7 +81,10 @@ fn the_protected_names_that_are_there_are_told() {
     let fixture = fixture();
     fixture.write("node_modules/m/.vscode/tasks.json", b"{}");
     fixture.write(".git/objects/ab/config", b"");
-    let names = open(&fixture).protected_names().unwrap();
+    fixture.write("objects/.envrc", b"");
+    let jail = open(&fixture);
+    let names = jail.protected_names().unwrap();
     let names: Vec<_> = names.iter().map(|name| name.to_str().unwrap()).collect();
-    assert_eq!(names, [".git/config", ".git/hooks", "node_modules/m/.vscode/tasks.json"]);
+    assert_eq!(names, [".git/config", ".git/hooks", "objects/.envrc"]);
+    assert_eq!(jail.protected_names_among(3), None, "an answer that is silently short is none");
 }

@@ -1,5 +1,9 @@
 //! Pages of lines: which, how many, what follows, and what is refused.
 
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use testkit::Fixture;
 use workspace_jail::{Error, Page, PageRequest, Sha256};
@@ -81,12 +85,10 @@ fn what_is_not_utf8_text_is_told_apart() {
 
 #[test]
 fn a_file_over_the_counted_size_is_paged_without_a_total() {
-    let line = format!("{}\n", "x".repeat(1023));
+    let line = "x".repeat(1023);
     let lines: u64 = 66 * 1024;
-    let mut content = line.repeat(usize::try_from(lines).unwrap()).into_bytes();
-    content.extend_from_slice(b"last\n");
     let fixture = Fixture::new("");
-    fixture.write("f", &content);
+    write_lines(&fixture, (0..lines).map(|_| line.clone()).chain(["last".to_owned()]));
     let jail = open(&fixture);
     let read = |offset, limit| jail.read_page("f", &PageRequest::new(offset, limit)).unwrap();
 
@@ -101,6 +103,56 @@ fn a_file_over_the_counted_size_is_paged_without_a_total() {
     let near = read(4096, 1);
     assert_eq!((near.total_lines, near.next_offset), (Some(lines + 1), Some(4097)));
     assert_eq!(read(i64::try_from(lines).unwrap(), 9).text(), "last\n");
+}
+
+#[test]
+fn a_large_file_is_known_once_it_was_read_and_as_long_as_it_is_the_same() {
+    const LINES: u64 = 200_000;
+    // Some of 3 MiB, so that whole blocks have no end of a line.
+    let line = |number: u64| match number {
+        LINES => "last".to_owned(),
+        _ if number % 50_000 == 7 => "y".repeat(3 << 20),
+        _ => "x".repeat(usize::try_from(number * 37 % 701).unwrap()),
+    };
+    let fixture = Fixture::new("");
+    write_lines(&fixture, (0..=LINES).map(line));
+    let jail = open(&fixture);
+    let read = |offset: u64, limit| {
+        let request = PageRequest::new(i64::try_from(offset).unwrap(), limit).max_bytes(64 << 20);
+        jail.read_page("f", &request).unwrap()
+    };
+    assert_eq!(read(0, 1).total_lines, None);
+    // A file that was just written may change again within the same tick, so it is not kept at once.
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while read(0, 1).total_lines.is_none() {
+        assert!(Instant::now() < deadline, "the file is never known");
+        assert_eq!(read(LINES, 5).text(), "last\n");
+    }
+    let spread = (0..400).map(|place| place * 499);
+    for first in spread.chain([6, 7, 8, 50_006, 50_007, 50_008, LINES - 1, LINES]) {
+        let page = read(first, 3);
+        let expected: String = (first..=LINES).take(3).map(|number| line(number) + "\n").collect();
+        assert!(page.text() == expected, "line {first}");
+        assert_eq!((page.first_line, page.total_lines), (Some(first), Some(LINES + 1)));
+    }
+    let back = jail.read_page("f", &PageRequest::new(-2, 1)).unwrap();
+    assert_eq!((back.first_line, back.total_lines), (Some(LINES - 1), Some(LINES + 1)));
+    assert_eq!(read(LINES + 1, 9).lines, 0);
+
+    // The same size, and one end of a line less.
+    let file = std::fs::OpenOptions::new().write(true).open(fixture.root().join("f")).unwrap();
+    file.write_all_at(b"z", 0).unwrap();
+    assert!(read(100_000, 1).text() == line(100_001) + "\n");
+}
+
+/// Writes a file of these lines, without having them all in memory.
+fn write_lines(fixture: &Fixture, lines: impl Iterator<Item = String>) {
+    let file = std::fs::File::create(fixture.root().join("f")).unwrap();
+    let mut file = BufWriter::new(file);
+    for line in lines {
+        writeln!(file, "{line}").unwrap();
+    }
+    file.flush().unwrap();
 }
 
 proptest! {

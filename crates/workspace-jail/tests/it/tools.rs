@@ -13,24 +13,24 @@ const MAX_EDIT: u64 = 10 * MAX_WRITE;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Args {
-    filepath: String,
+    pub(crate) filepath: String,
     filepath_repeat: Option<(String, usize)>,
     filepath_suffix: String,
-    content: String,
+    pub(crate) content: String,
     content_repeat: Option<(String, usize)>,
-    create_only: Option<bool>,
+    pub(crate) create_only: Option<bool>,
     path: Option<String>,
-    pattern: String,
+    pub(crate) pattern: String,
     pattern_repeat: Option<(String, usize)>,
-    exclude_patterns: Vec<String>,
-    glob: Option<String>,
-    edits: Vec<Edit>,
+    pub(crate) exclude_patterns: Vec<String>,
+    pub(crate) glob: Option<String>,
+    pub(crate) edits: Vec<Edit>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Edit {
-    old: String,
-    new: String,
+pub(crate) struct Edit {
+    pub(crate) old: String,
+    pub(crate) new: String,
 }
 
 /// What a tool says.
@@ -62,7 +62,7 @@ impl Args {
         self
     }
 
-    fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 }
