@@ -18,8 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let workspace = File::open(".")?;
     // Opened now and executed by its descriptor: a file put in its place later is not run.
-    let policy =
-        Policy::new(workspace.try_clone()?.into()).helper(Helper::Program(helper.into()));
+    let policy = Policy::new(workspace.try_clone()?.into()).helper(Helper::Program(helper.into()));
     let sandbox = Sandbox::new(policy)?;
 
     let target = Target::new("/bin/sh", workspace.into())

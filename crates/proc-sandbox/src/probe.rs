@@ -7,6 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::PoisonError;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags};
@@ -26,9 +27,11 @@ const PATIENCE: i64 = 10;
 impl Sandbox {
     /// Runs the helper on harmless attempts against every layer and reports which were refused.
     ///
-    /// It takes a few milliseconds and never fails: what went wrong is in the report.
+    /// It takes a few milliseconds and never fails: what went wrong is in the report. The first report on a rung with
+    /// namespaces is what [`Sandbox::new`] found.
     pub fn probe(&self) -> Report {
-        let found = self.run_probe();
+        let first = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let found = first.map_or_else(|| self.run_probe(), Ok);
         let layers = match &found {
             Ok(found) => self.layers(found),
             Err(error) => self.layers(&Found::failed(error)),
@@ -83,7 +86,7 @@ impl Sandbox {
         }
     }
 
-    fn run_probe(&self) -> Result<Found, Error> {
+    pub(crate) fn run_probe(&self) -> Result<Found, Error> {
         let cwd = self.workspace.try_clone().map_err(Error::system("keep the workspace open"))?;
         let target = Target::new(SHELL, cwd)
             .args(["-c", "exit \"$PROOF\""])
@@ -91,7 +94,7 @@ impl Sandbox {
         // All of the workspace: so nothing of it is touched, and nothing has to be there.
         let target = target.protect(["."]);
         let listener = Listener::new().map_err(Error::system("listen for a probe"))?;
-        let confined = self.pass_on(&self.plan, target, self.tries(&listener))?;
+        let confined = self.pass_on(target, self.tries(&listener))?;
         let (ended, status) = run(confined)?;
         // A program that is not there is told by the report; the layers hold all the same.
         let (attempts, execute) = match status.reports()? {
@@ -130,7 +133,7 @@ impl Sandbox {
         tries.extend(limits.iter().map(|limit| Try::Limits(vec![*limit])));
         limits.clear();
         // Above the count of this moment by the count of the next one, which may differ a little.
-        limits.extend(self.limits_of_the_moment(&self.plan));
+        limits.extend(self.limits_of_the_moment());
         tries.extend((!limits.is_empty()).then_some(Try::Limits(limits)));
         if self.is_native() {
             tries.extend(self.limits.tmp.map(|limit| Try::Temporary { limit }));
@@ -343,7 +346,8 @@ impl Sandbox {
 }
 
 /// What a probe brought.
-struct Found {
+#[derive(Debug)]
+pub(crate) struct Found {
     attempts: Vec<Attempt>,
     /// Why nothing was tried at all.
     failure: Option<String>,

@@ -14,6 +14,7 @@ use crate::layer::rlimits::{Limit, Limited};
 use crate::layer::seccomp::Open;
 use crate::layer::{Step, landlock, rlimits, seccomp};
 use crate::places::Place;
+use crate::probe::Found;
 use crate::scratch::Scratch;
 use crate::view::{Identity, View, real_path};
 use crate::wire::{self, Call, Handles, Namespace, Slot};
@@ -46,6 +47,8 @@ pub struct Sandbox {
     /// What is missing for the rungs above the one reached, the highest first.
     pub(crate) missing: Vec<Missing>,
     counted: Mutex<Option<(Instant, u64)>>,
+    /// What trying the plan out brought, until the first report takes it.
+    pub(crate) found: Mutex<Option<Found>>,
 }
 
 /// What is done for each command.
@@ -108,14 +111,15 @@ impl Sandbox {
             toolchains: crate::places::toolchain_variables(policy.home.as_deref(), policy.net),
             missing: Vec::new(),
             counted: Mutex::new(None),
+            found: Mutex::new(None),
         };
         if policy.ceiling >= Rung::NativeNoproc {
             match sandbox.native(&policy, &places, owner) {
-                Ok(plan) => {
-                    sandbox.plan = plan;
-                    return Ok(sandbox);
+                Ok(()) => return Ok(sandbox),
+                Err(missing) => {
+                    sandbox.missing.push(missing);
+                    sandbox.plan = Plan::nothing();
                 }
-                Err(missing) => sandbox.missing.push(missing),
             }
         }
         if let Some(owner) = owner.or_else(|| is_root().then_some((0, 0))) {
@@ -179,7 +183,7 @@ impl Sandbox {
     /// nothing is run if one step fails. The environment is the caller's to choose.
     pub fn confine(&self, target: Target) -> Result<Confined, Error> {
         self.floor()?;
-        self.pass_on(&self.plan, target, Vec::new())
+        self.pass_on(target, Vec::new())
     }
 
     fn floor(&self) -> Result<(), Error> {
@@ -201,13 +205,13 @@ impl Sandbox {
         Err(Error::BelowFloor { rung, floor, reason })
     }
 
-    /// A plan with namespaces, tried out; the caller's ceiling allows one.
+    /// Makes a plan with namespaces and tries it out; the policy's ceiling allows one.
     fn native(
-        &self,
+        &mut self,
         policy: &Policy,
         places: &[Place],
         owner: Option<(u32, u32)>,
-    ) -> Result<Plan, Missing> {
+    ) -> Result<(), Missing> {
         let identity = identity(policy, owner).map_err(|error| missing(&error))?;
         if let Some(Identity { user, group, .. }) = identity {
             self.scratch.give_to((user, group)).map_err(|error| missing(&error))?;
@@ -232,7 +236,7 @@ impl Sandbox {
             .chain([Slot::Ruleset]);
         let held: Vec<_> =
             slots.filter_map(|slot| handles.take(slot).map(|handle| (slot, handle))).collect();
-        let mut plan = Plan {
+        self.plan = Plan {
             rung: Rung::NativeFull,
             steps: Vec::new(),
             held,
@@ -240,39 +244,31 @@ impl Sandbox {
             listener,
             notes,
         };
-        let mut failure = None;
+        let mut failure = Error::Silent;
         for rung in [Rung::NativeFull, Rung::NativeNoproc] {
             if rung > policy.ceiling {
                 continue;
             }
-            plan.rung = rung;
-            plan.steps = self
-                .native_steps(&plan, &view, programs.clone())
-                .map_err(|error| missing(&error))?;
-            match self.try_out(&plan) {
-                Ok(()) => {
-                    if let Some(failure) = failure {
-                        plan.notes.push(failure);
+            self.plan.rung = rung;
+            self.plan.steps =
+                self.native_steps(&view, programs.clone()).map_err(|error| missing(&error))?;
+            match self.run_probe() {
+                Ok(found) => {
+                    if rung < policy.ceiling {
+                        self.plan.notes.push(with_source(&failure));
                     }
-                    return Ok(plan);
+                    self.found = Mutex::new(Some(found));
+                    return Ok(());
                 }
-                Err(error) => {
-                    failure = Some(with_source(&error));
-                    if rung == Rung::NativeNoproc {
-                        return Err(missing(&error));
-                    }
-                }
+                // The layers hold; that there is no shell is the report's to say.
+                Err(Error::Execute { .. }) => return Ok(()),
+                Err(error) => failure = error,
             }
         }
-        Err(missing(&Error::Silent))
+        Err(missing(&failure))
     }
 
-    fn native_steps(
-        &self,
-        plan: &Plan,
-        view: &View,
-        programs: Vec<seccomp::Program>,
-    ) -> Result<Vec<u8>, Error> {
+    fn native_steps(&self, view: &View, programs: Vec<seccomp::Program>) -> Result<Vec<u8>, Error> {
         let (core, others): (Vec<_>, Vec<_>) = rlimits::plan(&self.limits)
             .into_iter()
             .partition(|limit| limit.resource == Limited::Core);
@@ -284,6 +280,7 @@ impl Sandbox {
             Step::FirstToGo,
             Step::NoCoreFile(core),
         ];
+        let plan = &self.plan;
         steps.extend(plan.user.map(|(user, group)| Step::BecomeUser { user, group }));
         steps.extend([Step::Enter, Step::Split]);
         steps.extend((plan.rung == Rung::NativeFull).then_some(Step::FreshProc));
@@ -312,18 +309,6 @@ impl Sandbox {
         let status = Status { socket, program: PathBuf::new(), rung: Rung::NativeFull };
         let (_, status) = crate::probe::run(self.helper_with(stdin, status))?;
         status.prepared()
-    }
-
-    /// Runs a command that does nothing.
-    fn try_out(&self, plan: &Plan) -> Result<(), Error> {
-        let cwd = self.workspace.try_clone().map_err(Error::system("keep the workspace open"))?;
-        let target = Target::new(crate::probe::SHELL, cwd).args(["-c", ":"]);
-        let (_, status) = crate::probe::run(self.pass_on(plan, target, Vec::new())?)?;
-        match status.reports() {
-            // The layers hold; that there is no shell is the report's to say.
-            Ok(_) | Err(Error::Execute { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
     }
 
     /// A plan without namespaces; `None` as its rung where a part is missing.
@@ -381,12 +366,8 @@ impl Sandbox {
         })
     }
 
-    pub(crate) fn pass_on(
-        &self,
-        plan: &Plan,
-        target: Target,
-        tries: Vec<Try>,
-    ) -> Result<Confined, Error> {
+    pub(crate) fn pass_on(&self, target: Target, tries: Vec<Try>) -> Result<Confined, Error> {
+        let plan = &self.plan;
         let env = target.checked_env()?;
         let native = plan.rung >= Rung::NativeNoproc;
         let directory = if native {
@@ -407,7 +388,7 @@ impl Sandbox {
             handles.push(stdin.as_fd());
         }
         let call = Call {
-            limits: self.limits_of_the_moment(plan),
+            limits: self.limits_of_the_moment(),
             slots,
             directory,
             protected: target.protected.iter().map(|path| Bytes::from(path.as_path())).collect(),
@@ -440,13 +421,13 @@ impl Sandbox {
 
     /// The limit of processes. In a user namespace of a command's own it is counted for that command; else for
     /// the user, so it is put above what runs now, and there is none for root, to whom the kernel applies none.
-    pub(crate) fn limits_of_the_moment(&self, plan: &Plan) -> Vec<Limit> {
+    pub(crate) fn limits_of_the_moment(&self) -> Vec<Limit> {
         let Some(pids) = self.limits.pids else { return Vec::new() };
         let limit = |value| vec![Limit { resource: Limited::Processes, value }];
-        if plan.rung >= Rung::NativeNoproc {
+        if self.plan.rung >= Rung::NativeNoproc {
             return limit(pids.saturating_add(OUR_PROCESSES));
         }
-        let user = plan.user.map_or_else(|| rustix::process::geteuid().as_raw(), |(user, _)| user);
+        let user = self.user();
         if user == 0 {
             return Vec::new();
         }
