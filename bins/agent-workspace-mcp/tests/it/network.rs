@@ -20,7 +20,8 @@ fn upstream() -> SocketAddr {
             let mut head = [0; 4096];
             let length = stream.read(&mut head).unwrap_or(0);
             if length > 0 {
-                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\nupstream";
+                let answer =
+                    "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\nupstream";
                 // The client may have gone.
                 stream.write_all(answer.as_bytes()).ok();
             }
@@ -118,7 +119,9 @@ fn a_package_tool_adds_a_package_from_the_listed_index_and_from_nowhere_else() {
     let Some((uv, index, hosts)) = require(name, package_index()) else { return };
     let project = "set -e; mkdir -p bin; cp uv bin/uv; export PATH=$PWD/bin:$PATH UV_NO_PROGRESS=1; \
                    uv init -q demo; cd demo; ";
-    let add = format!("{project} uv add -q --default-index {index} six; uv run -q python -c 'import six; print(six.__name__)'");
+    let add = format!(
+        "{project} uv add -q --default-index {index} six; uv run -q python -c 'import six; print(six.__name__)'"
+    );
     let with_uv = |session: &Session| {
         std::fs::copy(&uv, session.fixture.root().join("uv")).unwrap();
     };
@@ -128,7 +131,10 @@ fn a_package_tool_adds_a_package_from_the_listed_index_and_from_nowhere_else() {
     }
     with_uv(&session);
     let answer = session.call("run_bash", json!({"command": add, "timeout": 120}));
-    assert!(answer.text.starts_with("[Exit code: 0]\n") && answer.text.contains("six\n"), "{answer:?}");
+    assert!(
+        answer.text.starts_with("[Exit code: 0]\n") && answer.text.contains("six\n"),
+        "{answer:?}"
+    );
 
     let offline = Session::new("//- a\n");
     with_uv(&offline);

@@ -300,3 +300,28 @@ fn wait_until(condition: impl Fn() -> bool) {
 fn state_file(fixture: &Fixture, name: &str) -> String {
     std::fs::read_to_string(fixture.base().join("state").join(name)).unwrap()
 }
+
+#[test]
+fn x12_long_work_does_not_hold_up_others() {
+    let fixture = Fixture::new("//- a\n");
+    // Each takes many times as long as a ping.
+    let text = "word another word\n".repeat(400);
+    for number in 0..4000 {
+        fixture.write(&format!("d{}/{number}.txt", number % 50), text.as_bytes());
+    }
+    let yaml: String = (0..60_000).map(|number| format!("key{number}: [1, 2]\n")).collect();
+    let mut server = Binary::connected(&fixture);
+    let calls = [
+        ("search_content", json!({"pattern": "(wo?r?d|an?o?ther) [a-z]+ x"})),
+        ("write_file", json!({"filepath": "big.yaml", "content": yaml})),
+    ];
+    for (number, (tool, arguments)) in calls.into_iter().enumerate() {
+        let id = 10 * (number as u64 + 1);
+        let params = json!({"name": tool, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        server.send(&call.to_string());
+        server.send(&json!({"jsonrpc": "2.0", "id": id + 1, "method": "ping"}).to_string());
+        assert_eq!(server.receive()["id"], id + 1, "{tool} held up a ping");
+        assert_eq!(server.receive()["id"], id);
+    }
+}
