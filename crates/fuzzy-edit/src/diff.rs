@@ -6,12 +6,13 @@
 use std::ops::Range;
 use std::path::Path;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter};
 use similar::DiffOp;
 
-use crate::compose::Piece;
+use crate::edit::Options;
 use crate::line_diff;
-use crate::text::cut;
+use crate::outcome::Splice;
+use crate::text::{View, cut, line_start};
 
 /// Characters of a line shown once the whole diff would be too long.
 const CLIPPED: usize = 500;
@@ -27,19 +28,20 @@ struct Lines {
     new_count: usize,
 }
 
-/// Writes the diff; true if it was cut at `limit` bytes.
+/// Writes the diff; true if it was cut at its bound. `seen` is the view of `old`, whose lines are counted.
 pub(crate) fn unified(
     path: &Path,
     old: &str,
-    new: &str,
-    pieces: &[Piece],
-    context: usize,
-    limit: usize,
+    seen: &View<'_>,
+    splices: &[Splice],
+    options: &Options,
 ) -> (String, bool) {
-    let changes = changes(old, new, pieces);
+    let (changes, new) = changes(old, seen, splices);
+    let new = new.as_str();
     if changes.is_empty() {
         return (String::new(), false);
     }
+    let (context, limit) = (options.context, options.limits.diff_bytes);
     let whole = write(path, old, new, &changes, context, limit, false);
     whole.map_or_else(
         || (write(path, old, new, &changes, context, limit, true).unwrap_or_default(), true),
@@ -47,32 +49,47 @@ pub(crate) fn unified(
     )
 }
 
-/// Widens the pieces to whole lines and finds the lines that really differ.
-fn changes(old: &str, new: &str, pieces: &[Piece]) -> Vec<Lines> {
-    let mut out = Vec::new();
-    let mut pieces = pieces.iter().peekable();
-    // Line endings are counted from one region to the next.
-    let (mut old_seen, mut new_seen, mut old_line, mut new_line) = (0, 0, 0, 0);
-    while let Some(first) = pieces.next() {
-        let back = first.old.start - line_start(old, first.old.start);
-        let start = (first.old.start - back, first.new.start - back);
-        let mut end = clean_end(old, new, first);
-        while let Some(next) = pieces.next_if(|next| next.old.start < end.0) {
-            end = clean_end(old, new, next);
+/// Widens the splices to whole lines and finds the lines that really differ; also gives the text in which
+/// the new ones are.
+fn changes(old: &str, seen: &View<'_>, splices: &[Splice]) -> (Vec<Lines>, String) {
+    let (mut out, mut new) = (Vec::new(), String::new());
+    let mut splices = splices.iter().peekable();
+    // Line endings are counted from one region to the next; between them the texts have the same.
+    let (mut counted, mut old_line, mut new_line) = (0, 0, 0);
+    while let Some(first) = splices.next() {
+        let (start, new_start) = (line_start(old, first.range.start), new.len());
+        let mut at = start;
+        let mut take = |splice: &Splice, at: &mut usize| {
+            new.push_str(cut(old, *at..splice.range.start));
+            new.push_str(&splice.text);
+            *at = splice.range.end;
+            // Lines end where they do in both texts.
+            let ends = |text: &str| text.is_empty() || text.ends_with('\n');
+            if ends(cut(old, 0..*at)) && ends(new.get(new_start..).unwrap_or_default()) {
+                *at
+            } else {
+                let rest = old.as_bytes().get(*at..).unwrap_or_default();
+                *at + memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1)
+            }
+        };
+        let mut end = take(first, &mut at);
+        while let Some(next) = splices.next_if(|next| next.range.start < end) {
+            end = take(next, &mut at);
         }
-        old_line += newlines(old, old_seen..start.0);
-        new_line += newlines(new, new_seen..start.1);
-        (old_seen, new_seen) = start;
-        region(old, new, start.0..end.0, start.1..end.1, (old_line, new_line), &mut out);
+        new.push_str(cut(old, at..end));
+        let between = seen.raw_newlines(old, counted..start);
+        (old_line, new_line) = (old_line + between, new_line + between);
+        region((old, start..end), (&new, new_start..new.len()), (old_line, new_line), &mut out);
+        old_line += newlines(old, start..end);
+        new_line += newlines(&new, new_start..new.len());
+        counted = end;
     }
-    out
+    (out, new)
 }
 
 fn region(
-    old: &str,
-    new: &str,
-    old_range: Range<usize>,
-    new_range: Range<usize>,
+    (old, old_range): (&str, Range<usize>),
+    (new, new_range): (&str, Range<usize>),
     (old_line, new_line): (usize, usize),
     out: &mut Vec<Lines>,
 ) {
@@ -100,24 +117,8 @@ fn region(
     }
 }
 
-fn line_start(text: &str, at: usize) -> usize {
-    memrchr(b'\n', text.as_bytes().get(..at).unwrap_or_default()).map_or(0, |newline| newline + 1)
-}
-
 fn newlines(text: &str, range: Range<usize>) -> usize {
     memchr_iter(b'\n', text.as_bytes().get(range).unwrap_or_default()).count()
-}
-
-/// The end of the last line a piece touches, in both texts.
-fn clean_end(old: &str, new: &str, piece: &Piece) -> (usize, usize) {
-    let at_start = |text: &str, at: usize| at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
-    let (o, n) = (piece.old.end, piece.new.end);
-    if at_start(old, o) && at_start(new, n) {
-        return (o, n);
-    }
-    let rest = old.as_bytes().get(o..).unwrap_or_default();
-    let more = memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
-    (o + more, n + more)
 }
 
 /// Writes all hunks; nothing if the whole would be longer than `limit`, unless it is to be clipped.

@@ -144,6 +144,10 @@ pub struct Options {
     pub validate: Validate,
     /// Lines of context in the diff; 3 by default.
     pub context: usize,
+    /// Whether [`crate::Plan::text`] is filled in; on by default. For a large file and an edit or two,
+    /// putting the text together is most of the work: a caller that writes with [`crate::Plan::chunks`]
+    /// turns it off.
+    pub keep_text: bool,
     /// Upper bounds of time and memory.
     pub limits: Limits,
 }
@@ -155,6 +159,7 @@ impl Default for Options {
             min_similarity: None,
             validate: Validate::Auto,
             context: 3,
+            keep_text: true,
             limits: Limits::default(),
         }
     }
@@ -179,6 +184,13 @@ impl Options {
     #[must_use]
     pub fn max_level(mut self, level: Level) -> Self {
         self.max_level = level;
+        self
+    }
+
+    /// Sets whether the plan has the new text in one piece.
+    #[must_use]
+    pub fn keep_text(mut self, keep: bool) -> Self {
+        self.keep_text = keep;
         self
     }
 

@@ -69,6 +69,32 @@
 //! - [`Plan::diff`] turns the original into the new text with `patch`, unless [`Plan::diff_truncated`].
 //! - No panic on any bytes. Time grows linearly with file and edit; memory is bounded by [`Limits`].
 //!
+//! # Speed
+//!
+//! An edit reads the file about as often as it takes to check that it is UTF-8 and to look for the text; the
+//! fuzzy levels look for the longest line of the text first and compare lines only around it. What is left
+//! for a large file is the memory of the new text: [`Options::keep_text`] and [`Plan::chunks`] do without.
+//!
+//! ```
+//! use fuzzy_edit::{Edit, Options, plan};
+//! use std::path::Path;
+//!
+//! let file = "some line\n".repeat(100_000) + "the last one\n";
+//! let options = Options::default().keep_text(false);
+//! let edits = [Edit::new("the last one", "another")];
+//! let plan = plan(file.as_bytes(), Path::new("big.log"), &edits, &options)?;
+//! let mut out = Vec::new();
+//! for chunk in plan.chunks(file.as_bytes()) {
+//!     std::io::Write::write_all(&mut out, chunk).unwrap();
+//! }
+//! assert_eq!(out, file.replace("the last one", "another").into_bytes());
+//! # Ok::<(), fuzzy_edit::EditError>(())
+//! ```
+//!
+//! From eight edits in one call on, those that are found exactly and touch no line twice are searched for in
+//! one pass: 500 of them cost a few milliseconds in a file of 1 MB, and what they cost grows with the file
+//! plus the edits, not their product. Others see the text one at a time, like any single edit.
+//!
 //! # Non-goals
 //!
 //! No I/O: reading, locking and atomic writing are the caller's, and so is a preview, which is a plan that

@@ -1,13 +1,16 @@
 //! The cascade: the strictest level with a hit decides, and all its hits are counted.
 //!
-//! One file a level below this one. Each makes one pass over the view and pushes what it finds.
+//! One file a level below this one. Each pushes what it finds; those that compare lines as they are look only
+//! around the anchors, the others at each line.
 
 use std::borrow::Cow;
 
 use crate::edit::{Level, Options};
+use crate::emit::given_lines;
 use crate::hits::Hits;
 use crate::text::View;
 
+mod anchor;
 mod blank_lines;
 mod exact;
 mod folded;
@@ -16,6 +19,7 @@ mod line_numbers;
 mod similar;
 mod whole;
 
+pub(crate) use anchor::{Anchors, is_line, longest};
 pub(crate) use exact::{exact, inside_indentation};
 pub(crate) use line_numbers::looks_numbered;
 pub(crate) use similar::alike;
@@ -50,6 +54,8 @@ pub(crate) fn loosely<'s>(
         return None;
     }
     let text = &view.text;
+    let given = given_lines(search);
+    let anchors = Anchors::of(text, &given);
     let allowed = |level| level <= options.max_level;
     let found = |level, hits: Hits| {
         (hits.count > 0).then_some(Found {
@@ -61,10 +67,11 @@ pub(crate) fn loosely<'s>(
     };
     let mut result = None;
     if allowed(Level::TrailingWs) {
-        result = found(Level::TrailingWs, whole::trailing_ws(text, search, empty.fresh()));
+        result =
+            found(Level::TrailingWs, whole::trailing_ws(view, &given, &anchors, empty.fresh()));
     }
     if result.is_none() && allowed(Level::Indent) {
-        let (indent, trim) = indent::indent_and_trim(text, search, empty);
+        let (indent, trim) = indent::indent_and_trim(view, &given, &anchors, empty);
         result = found(Level::Indent, indent);
         if result.is_none() && allowed(Level::Trim) {
             result = found(Level::Trim, trim);
@@ -77,7 +84,10 @@ pub(crate) fn loosely<'s>(
         result = found(Level::InnerWs, folded::inner_ws(text, search, empty.fresh()));
     }
     if result.is_none() && allowed(Level::BlankLines) {
-        result = found(Level::BlankLines, blank_lines::blank_lines(text, search, empty.fresh()));
+        result = found(
+            Level::BlankLines,
+            blank_lines::blank_lines(view, &given, &anchors, empty.fresh()),
+        );
     }
     if result.is_none() && allowed(Level::LineNumbers) {
         result = line_numbers::line_numbers(text, search, replace, empty.fresh());
@@ -95,7 +105,10 @@ pub(crate) fn loosely<'s>(
 /// none of the 0-based lines `but`, which ascend.
 pub(crate) fn looser(view: &View<'_>, search: &str, but: &[usize]) -> Vec<usize> {
     const SHOWN: usize = 20;
-    let hits = whole::trim(&view.text, search, Hits::new(but.len().saturating_add(SHOWN), None));
+    let given = given_lines(search);
+    let anchors = Anchors::of(&view.text, &given);
+    let hits = Hits::new(but.len().saturating_add(SHOWN), None);
+    let hits = whole::trim(view, &given, &anchors, hits);
     hits.places
         .iter()
         .map(|place| place.line)

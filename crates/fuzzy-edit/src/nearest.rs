@@ -11,9 +11,9 @@ use crate::edit::{Level, Options};
 use crate::emit::given_lines;
 use crate::error::{Closest, Detail, Hint, LineDiff};
 use crate::hits::Hits;
-use crate::locate::{alike, exact, looks_numbered, loosely};
+use crate::locate::{Anchors, alike, exact, looks_numbered, loosely};
 use crate::outcome::LineSpan;
-use crate::text::{View, lines, trim, trim_end};
+use crate::text::{View, line_before, lines, lines_from, trim, trim_end};
 
 /// Windows compared in full.
 const MAX_WINDOWS: usize = 8;
@@ -23,6 +23,10 @@ const MAX_LINES: usize = 400;
 const MAX_VOTES: usize = 20_000;
 /// Bytes of the file in which trigrams are looked for.
 const MAX_TRIGRAM_BYTES: usize = 4 << 20;
+/// Lines of a search that are each looked for on their own.
+const FEW_LINES: usize = 6;
+/// One trigram of so many is looked at before the others.
+const SAMPLE: usize = 4;
 /// Bytes of a line that count.
 const MAX_LINE: usize = 200;
 /// Least likeness worth a report.
@@ -115,20 +119,14 @@ fn closest(view: &View<'_>, given: &[&str]) -> Option<Closest> {
     if starts.is_empty() {
         starts = trigram_seeds(view, given_head);
     }
-    starts.truncate(MAX_WINDOWS);
-    let ordered = {
-        let mut ordered = starts.clone();
-        ordered.sort_unstable();
-        ordered
-    };
-    let windows = collect(view, &ordered, head);
-    let mut best: Option<(f32, &Vec<(usize, &str)>)> = None;
-    for start in &starts {
-        let Some(window) = windows.get(start) else {
-            continue;
-        };
-        let score = score(given_head, window);
-        if best.is_none_or(|(most, _)| score > most) {
+    let mut best: Option<(f32, Vec<(usize, &str)>)> = None;
+    for start in starts {
+        let first = view.newlines(0..start);
+        let block = lines_from(&view.text, start).take(head);
+        let window: Vec<_> =
+            block.enumerate().map(|(index, (_, line))| (first + index, line)).collect();
+        let score = score(given_head, &window);
+        if best.as_ref().is_none_or(|(most, _)| score > *most) {
             best = Some((score, window));
         }
     }
@@ -137,10 +135,26 @@ fn closest(view: &View<'_>, given: &[&str]) -> Option<Closest> {
     let lines = LineSpan { first, last: first + given.len().max(1) - 1 };
     let lines =
         if window.len() < head { LineSpan { last: window.last()?.0 + 1, ..lines } } else { lines };
-    Some(Closest { lines, similarity, first_diff: first_diff(given_head, window) })
+    Some(Closest { lines, similarity, first_diff: first_diff(given_head, &window) })
 }
 
-/// Start lines of windows that have lines of the search where the search has them, most of them first.
+/// A line of the file that is like a line of the search.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Seed {
+    /// Offset of the file's line.
+    at: usize,
+    /// Index of the search's line.
+    index: usize,
+}
+
+impl Seed {
+    /// The offset of the window in which the two lines face each other.
+    fn start(self, text: &str) -> Option<usize> {
+        (0..self.index).try_fold(self.at, |at, _| line_before(text, at))
+    }
+}
+
+/// Start offsets of windows that have lines of the search where the search has them, most of them first.
 fn seeds(view: &View<'_>, given: &[&str]) -> Vec<usize> {
     let mut wanted: HashMap<&str, usize> = HashMap::new();
     for (index, line) in given.iter().enumerate() {
@@ -149,102 +163,111 @@ fn seeds(view: &View<'_>, given: &[&str]) -> Vec<usize> {
             wanted.entry(trim(line)).or_insert(index);
         }
     }
-    let mut votes: HashMap<usize, usize> = HashMap::new();
-    for (number, (_, line)) in lines(&view.text).enumerate() {
-        if let Some(&index) = wanted.get(trim(line))
-            && let Some(start) = number.checked_sub(index)
-        {
-            *votes.entry(start).or_default() += 1;
-            if votes.len() >= MAX_VOTES {
+    // By the number of the first line: how many lines agree, and one of them.
+    let mut votes: HashMap<usize, (usize, Seed)> = HashMap::new();
+    let mut vote = |number: usize, seed: Seed| {
+        if let Some(start) = number.checked_sub(seed.index) {
+            votes.entry(start).or_insert((0, seed)).0 += 1;
+        }
+        votes.len() < MAX_VOTES
+    };
+    if wanted.len() <= FEW_LINES {
+        for (line, &index) in &wanted {
+            let anchors = Anchors::of(&view.text, &[line]);
+            let Some(starts) = anchors.starts() else {
+                continue;
+            };
+            for &at in starts {
+                vote(view.newlines(0..at), Seed { at, index });
+            }
+        }
+    } else {
+        for (number, (at, line)) in lines(&view.text).enumerate() {
+            if let Some(&index) = wanted.get(trim(line))
+                && !vote(number, Seed { at, index })
+            {
                 break;
             }
         }
     }
-    let mut starts: Vec<(usize, usize)> = votes.into_iter().collect();
-    starts.sort_unstable_by_key(|&(start, count)| (std::cmp::Reverse(count), start));
-    starts.into_iter().map(|(start, _)| start).collect()
+    let mut starts: Vec<_> = votes.into_iter().collect();
+    starts.sort_unstable_by_key(|&(start, (count, _))| (std::cmp::Reverse(count), start));
+    starts.truncate(MAX_WINDOWS);
+    starts.into_iter().filter_map(|(_, (_, seed))| seed.start(&view.text)).collect()
 }
 
-/// A set of trigrams by 16 bits of their bytes; a rare collision costs a wasted comparison.
-struct Trigrams(Vec<bool>);
+/// A set of trigrams by 15 bits of their hash; a rare collision costs a wasted comparison.
+struct Trigrams(Vec<u8>);
+
+/// The 15 bits of the first three of four bytes, which are read at once.
+fn bits([a, b, c, _]: [u8; 4]) -> usize {
+    (u32::from_le_bytes([a, b, c, 0]).wrapping_mul(0x9e37_79b1) >> 17) as usize
+}
 
 impl Trigrams {
-    fn of(line: &str) -> Self {
-        let mut set = vec![false; 1 << 16];
-        for gram in trigrams(line) {
-            if let Some(slot) = set.get_mut(gram) {
-                *slot = true;
+    fn of(line: &[u8]) -> Self {
+        let mut set = vec![0; 1 << 15];
+        for &[a, b, c] in line.array_windows() {
+            if let Some(slot) = set.get_mut(bits([a, b, c, 0])) {
+                *slot = 1;
             }
         }
         Self(set)
     }
 
-    fn has(&self, gram: usize) -> bool {
-        self.0.get(gram).copied().unwrap_or_default()
+    /// How many of every `step`th trigram of a line, but for its last, are in the set.
+    fn shared(&self, line: &[u8], step: usize) -> usize {
+        let grams = line.array_windows().step_by(step);
+        grams.map(|&gram| usize::from(self.0.get(bits(gram)).copied().unwrap_or_default())).sum()
     }
 }
 
-/// The trigrams of a line's beginning, each as 16 bits.
-fn trigrams(line: &str) -> impl Iterator<Item = usize> {
+/// The part of a line that counts.
+fn head_of(line: &str) -> &[u8] {
     let bytes = trim(line).as_bytes();
-    let head = bytes.get(..bytes.len().min(MAX_LINE)).unwrap_or_default();
-    head.windows(3)
-        .map(|gram| gram.iter().fold(0, |bits, &byte| (bits * 41 + usize::from(byte)) & 0xffff))
+    bytes.get(..bytes.len().min(MAX_LINE)).unwrap_or_default()
 }
 
-/// Start lines of windows whose line is most like the longest line of the search.
+/// Start offsets of windows whose line is most like the longest line of the search.
 fn trigram_seeds(view: &View<'_>, given: &[&str]) -> Vec<usize> {
-    let longest = given.iter().enumerate().max_by_key(|(_, line)| trim(line).len().min(MAX_LINE));
-    let Some((index, longest)) = longest else {
+    let lines_given = given.iter().map(|line| head_of(line)).enumerate();
+    let Some((index, longest)) = lines_given.max_by_key(|(_, line)| line.len()) else {
         return Vec::new();
     };
     let wanted = Trigrams::of(longest);
-    let enough = trigrams(longest).count().div_ceil(3).max(1);
-    let mut best: Vec<(usize, usize)> = Vec::new();
+    // A line must share a third, and of two lines that share as much the shorter one is nearer.
+    let enough = longest.len().saturating_sub(2).div_ceil(3).max(1);
+    let mut best: Vec<(usize, Seed)> = Vec::new();
+    let cut_down = |best: &mut Vec<(usize, Seed)>| {
+        best.sort_unstable_by_key(|&(shared, seed)| (std::cmp::Reverse(shared), seed));
+        best.truncate(MAX_WINDOWS);
+    };
     let mut seen = 0;
-    for (number, (_, line)) in lines(&view.text).enumerate() {
+    let mut least = enough;
+    for (at, line) in lines(&view.text) {
         seen += line.len().min(MAX_LINE) + 1;
         if seen > MAX_TRIGRAM_BYTES {
             break;
         }
-        let shared = trigrams(line).filter(|gram| wanted.has(*gram)).count();
-        // A line must share a third, and of two lines that share as much the shorter one is nearer.
-        if shared < enough {
+        let line = head_of(line);
+        // A sample first: a line that shares enough has about its part of it in the sample.
+        if line.len() < enough || 2 * SAMPLE * wanted.shared(line, SAMPLE) < least {
             continue;
         }
-        let Some(start) = number.checked_sub(index) else {
+        let over = line.len().saturating_sub(longest.len());
+        let shared = wanted.shared(line, 1);
+        let score = shared.saturating_sub(over / 2);
+        if shared < enough || score < least {
             continue;
-        };
-        let over = trim(line).len().min(MAX_LINE).saturating_sub(longest.len());
-        best.push((shared.saturating_sub(over / 2), start));
-        if best.len() >= MAX_WINDOWS * 64 {
-            best.sort_unstable_by_key(|&(shared, start)| (std::cmp::Reverse(shared), start));
-            best.truncate(MAX_WINDOWS);
+        }
+        best.push((score, Seed { at, index }));
+        if best.len() >= MAX_WINDOWS * 4 {
+            cut_down(&mut best);
+            least = best.last().map_or(least, |&(score, _)| score);
         }
     }
-    best.sort_unstable_by_key(|&(shared, start)| (std::cmp::Reverse(shared), start));
-    best.into_iter().map(|(_, start)| start).collect()
-}
-
-/// The windows that begin at the ascending start lines, in one pass.
-fn collect<'v>(
-    view: &'v View<'_>,
-    starts: &[usize],
-    length: usize,
-) -> HashMap<usize, Vec<(usize, &'v str)>> {
-    let mut out: HashMap<usize, Vec<(usize, &str)>> =
-        starts.iter().map(|&start| (start, Vec::new())).collect();
-    let last = starts.last().map_or(0, |last| last + length);
-    for (number, (_, line)) in lines(&view.text).enumerate().take(last) {
-        for start in starts {
-            if (*start..start + length).contains(&number)
-                && let Some(window) = out.get_mut(start)
-            {
-                window.push((number, line));
-            }
-        }
-    }
-    out
+    cut_down(&mut best);
+    best.into_iter().filter_map(|(_, seed)| seed.start(&view.text)).collect()
 }
 
 /// Mean likeness of the lines, longer ones counting more.

@@ -13,9 +13,10 @@ use crate::syntax::{SyntaxIssue, Unchecked};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Plan {
-    /// The whole file as it should become, byte-order mark included.
+    /// The whole file as it should become, byte-order mark included; empty without
+    /// [`crate::Options::keep_text`].
     pub text: Vec<u8>,
-    /// Whether `text` differs from the original.
+    /// Whether the file becomes another.
     pub changed: bool,
     /// One entry an edit, in the order of the edits.
     pub applied: Vec<Applied>,
@@ -29,6 +30,34 @@ pub struct Plan {
     pub diff_truncated: bool,
     /// How many edits matched exactly and how many did not.
     pub stats: Stats,
+}
+
+impl Plan {
+    /// The new file in pieces, for a writer: what stays of the `original` that was planned on, and what is new.
+    ///
+    /// ```
+    /// use fuzzy_edit::{Edit, Options, plan};
+    /// use std::path::Path;
+    ///
+    /// let file = b"one\ntwo\nthree\n";
+    /// let options = Options::default().keep_text(false);
+    /// let plan = plan(file, Path::new("a.txt"), &[Edit::new("two", "2")], &options)?;
+    /// assert!(plan.text.is_empty());
+    /// let chunks: Vec<&[u8]> = plan.chunks(file).collect();
+    /// assert_eq!(chunks, [&b"one\n"[..], b"2", b"\nthree\n"]);
+    /// # Ok::<(), fuzzy_edit::EditError>(())
+    /// ```
+    pub fn chunks<'a>(&'a self, original: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        let ends = self.splices.iter().map(|splice| splice.range.end);
+        let starts = self.splices.iter().map(|splice| splice.range.start);
+        let kept = std::iter::once(0)
+            .chain(ends)
+            .zip(starts.chain(std::iter::once(original.len())))
+            .map(|(from, to)| original.get(from..to).unwrap_or_default());
+        let mut new = self.splices.iter().map(|splice| splice.text.as_bytes());
+        kept.flat_map(move |kept| [kept, new.next().unwrap_or_default()])
+            .filter(|chunk| !chunk.is_empty())
+    }
 }
 
 /// What one edit did.

@@ -2,6 +2,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use memchr::memmem;
+
 use super::whole::windows;
 use crate::emit::given_lines;
 use crate::fold::{fold, key, source_ranges};
@@ -48,6 +50,16 @@ pub(super) fn unicode(text: &str, search: &str, mut hits: Hits) -> Hits {
 
 /// Lines whose folded text is equal with each run of blanks as one.
 pub(super) fn inner_ws(text: &str, search: &str, hits: Hits) -> Hits {
-    let any = given_lines(search).iter().any(|line| key(line, true).contains(' '));
-    if any { windows(text, search, hits, |line| key(line, true)) } else { hits }
+    let given = given_lines(search);
+    let keys: Vec<_> = given.iter().map(|line| key(line, true)).collect();
+    if !keys.iter().any(|key| key.contains(' ')) {
+        return hits;
+    }
+    // A line in which nothing is folded has each word of its key; the longest is the rarest.
+    let longest = keys.iter().flat_map(|key| key.split(' ')).max_by_key(|word| word.len());
+    let absent = |word: &str| memmem::find(text.as_bytes(), word.as_bytes()).is_none();
+    if longest.is_some_and(absent) && text.is_ascii() {
+        return hits;
+    }
+    windows(text, search, hits, |line| key(line, true))
 }

@@ -1,25 +1,29 @@
 //! `indent`: whole lines equal at `trim` whose indentation differs in one consistent way.
 
-use super::whole::each_window;
-use crate::emit::given_lines;
+use super::anchor::Anchors;
+use super::whole::each_block;
 use crate::hits::Hits;
 use crate::indent::mapping;
-use crate::text::{cut, indent_of, trim};
+use crate::text::{View, cut, indent_of, trim};
 
 /// Lines compared for their indentation in one search; beyond that all places count as `trim` only.
 const MAX_COMPARED: usize = 2_000_000;
 
 /// The places of the levels `indent` and `trim`; the first are among the second.
-pub(super) fn indent_and_trim(text: &str, search: &str, empty: &Hits) -> (Hits, Hits) {
-    let given = given_lines(search);
+pub(super) fn indent_and_trim(
+    view: &View<'_>,
+    given: &[&str],
+    anchors: &Anchors,
+    empty: &Hits,
+) -> (Hits, Hits) {
     let (mut indent, mut all) = (empty.fresh(), empty.fresh());
     let mut compared = 0_usize;
-    each_window(text, search, trim, |place| {
+    each_block(view, given, anchors, trim, |place| {
         compared = compared.saturating_add(given.len());
         if compared <= MAX_COMPARED {
             let pairs: Vec<(&str, &str)> = given
                 .iter()
-                .zip(cut(text, place.range.clone()).split('\n'))
+                .zip(cut(&view.text, place.range.clone()).split('\n'))
                 .filter(|(line, _)| !trim(line).is_empty())
                 .map(|(line, found)| (indent_of(line), indent_of(found)))
                 .collect();

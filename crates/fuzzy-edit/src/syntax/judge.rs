@@ -16,22 +16,19 @@ use crate::error::{EditError, ErrorKind};
 use crate::outcome::Warning;
 use crate::text::{BOM, cut};
 
-/// Judges the change of a text: fine, worth a warning, or a refusal.
-pub(crate) fn judge(
+/// Judges the change of a text into another: fine, worth a warning, or a refusal.
+pub(crate) fn judge<'t>(
     path: &Path,
-    before: &str,
-    after: &str,
+    before: &'t str,
+    after: impl FnOnce() -> &'t str,
     pieces: &[Piece],
     limit: usize,
 ) -> Result<Vec<Warning>, EditError> {
-    if before == after {
-        return Ok(Vec::new());
-    }
     let Some(named) = language::by_name(path) else {
         return Ok(vec![Warning::NotValidated(Unchecked::UnknownLanguage)]);
     };
     let skip = if before.starts_with(BOM) { BOM.len_utf8() } else { 0 };
-    let change = Change::new(before, after, pieces, skip);
+    let change = Change::new(before, after(), pieces, skip);
     let outcome = guarded(|| change.judge(named, limit));
     outcome.unwrap_or_else(|| Ok(vec![Warning::NotValidated(Unchecked::ParserFailed)]))
 }

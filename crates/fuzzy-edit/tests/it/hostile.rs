@@ -79,6 +79,80 @@ fn wholly_new_large_blocks() {
 }
 
 #[test]
+fn fifty_megabytes_in_one_line() {
+    let mut file = "0123456789 abcdefghijklmnopqrst ".repeat(50 << 15);
+    file.push_str("needle");
+    let found = soon(&file, Edit::new("needle", "pin")).unwrap();
+    assert_eq!(found.text.len(), file.len() - 3);
+    assert!(found.diff_truncated && found.diff.len() < 2 << 20);
+    for search in ["noodle", "0123456789  abcdefghijklmnopqrst\nneedle", "\u{2013}needle"] {
+        let missed = soon(&file, Edit::new(search, "pin")).unwrap_err();
+        assert_eq!(missed.kind, ErrorKind::NotFound);
+    }
+    let twice = soon(&file, Edit::new("0123456789", "x").expected_count(1)).unwrap_err();
+    assert_eq!((twice.kind, twice.detail.count), (ErrorKind::TooLarge, 0));
+}
+
+#[test]
+fn five_hundred_edits_that_feed_each_other() {
+    // Each changes the line that the next one looks for, so that none can be made together.
+    let mut file: String = (0..500).map(|n| format!("<{n}>\n")).collect();
+    file.push_str(&"filler\n".repeat(20_000));
+    let edits: Vec<Edit> =
+        (0..499).map(|n| Edit::new(format!("<{n}>\n"), format!("<{n}>x<{}", n + 1))).collect();
+    let start = Instant::now();
+    let result = plan_text(&file, &edits);
+    assert!(start.elapsed() < Duration::from_mins(1));
+    assert!(text(&result.unwrap()).starts_with("<0>x<1<1>x<2<2>x"));
+}
+
+#[test]
+fn many_edits_of_large_blocks() {
+    let block = |n: usize| format!("{n}\n").repeat(40_000);
+    let file: String = (10..30).map(block).collect();
+    let edits: Vec<Edit> = (10..30).map(|n| Edit::new(block(n), format!("{n}"))).collect();
+    let start = Instant::now();
+    let plan = plan_text(&file, &edits).unwrap();
+    assert!(start.elapsed() < Duration::from_mins(1));
+    assert_eq!(text(&plan), (10..30).map(|n| n.to_string()).collect::<String>());
+}
+
+/// Edits a text that is made to break its parser; any answer will do, as long as there is one.
+#[track_caller]
+fn answered(path: &str, file: &str, search: &str) {
+    let start = Instant::now();
+    for replace in ["1", "(", "\"", "\n- a", ": "] {
+        let edits = [Edit::new(search, replace)];
+        let answer = plan(file.as_bytes(), Path::new(path), &edits, &Options::default());
+        if let Err(error) = answer {
+            assert_eq!(error.kind, ErrorKind::SyntaxInvalid);
+        }
+    }
+    assert!(start.elapsed() < Duration::from_mins(2), "took {:?}", start.elapsed());
+}
+
+#[test]
+fn an_edit_in_each_known_extreme_is_answered() {
+    answered("a.yaml", &"- k: [v, w]\n".repeat(32_769).replacen('w', "END", 1), "END");
+    let lines: String = (0..32_769).map(|n| format!("k{n}: v\n")).collect();
+    answered("a.yaml", &format!("{lines}last: END"), "END");
+    for levels in [253, 254, 255, 10_000] {
+        answered("a.yaml", &format!("{}END\n", "- ".repeat(levels)), "END");
+        answered("a.yaml", &format!("{}END\n\tb: [", "- ".repeat(levels)), "END");
+    }
+    answered("a.py", &format!("x = {}END\n", "-".repeat(1_000_000)), "END");
+    answered("a.py", &format!("x = a{}.END\n", ".b".repeat(1_000_000)), "END");
+    for name in ["a.json", "a.jsonc", "a.jsonl", "tsconfig.json"] {
+        answered(
+            name,
+            &format!("{}\"END\"{}", "[".repeat(100_000), "]".repeat(100_000)),
+            "\"END\"",
+        );
+        answered(name, &format!("{}\"END\"", "{\"a\":".repeat(100_000)), "\"END\"");
+    }
+}
+
+#[test]
 fn bounds_are_kept() {
     let options = Options::default().limits(Limits::default().file_bytes(100).places(5));
     let run = |file: &str, edit: Edit| {

@@ -46,6 +46,16 @@ fn a_hit_inside_the_indentation_keeps_it() {
 }
 
 #[test]
+fn a_fuzzy_deletion_takes_the_lines_with_their_endings() {
+    let file = "class A:\r\n    def f(self):\r\n        pass\r\n    x = 1\r\n";
+    let after = "class A:\r\n    x = 1\r\n";
+    check(file, "def f(self):\n    pass", "", Level::Indent, after);
+    check(file, "def f(self):\n    pass\n", "", Level::Indent, after);
+    check("a\n  b\nc", " c ", "", Level::Indent, "a\n  b\n");
+    check("a\n\u{201c}b\u{201d}\nc\n", "\"b\"", "", Level::Unicode, "a\nc\n");
+}
+
+#[test]
 fn the_files_own_step_is_used() {
     let file = "class A:\n    def f(self):\n        a()\n";
     check(

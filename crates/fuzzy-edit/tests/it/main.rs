@@ -13,6 +13,8 @@ mod hostile;
 mod invariants;
 mod levels;
 mod messages;
+mod oracle;
+mod patch;
 mod scopes;
 mod support;
 mod syntax;

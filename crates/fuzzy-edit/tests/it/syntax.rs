@@ -132,6 +132,7 @@ fn yaml() {
     check("a.yaml", "- &a x\n- *a\n- {k: [*a, {}]}\n", "valid");
     check("a.yaml", "%YAML 1.2\n---\na: 1\n...\n", "valid");
     check("a.yaml", "<<: {a: 1}\nb: >-\n  folded\n  text\n", "valid");
+    check_edit("a.yaml", "a: 1\n---\nb: !Ref x\n---\nc: !Sub [d]\n", "!Ref x", "!GetAtt y.z", "");
     check_edit("a.yaml", "a: [1\nb: 2\n", "b: 2", "b: 3", "still_invalid");
     check_edit("a.yaml", "a: 1\nb: 2\n", "b: 2", "b: {x: 2", "refused");
 }
