@@ -17,12 +17,17 @@ pub mod arguments;
 pub mod audit;
 pub mod command;
 pub mod config;
+#[cfg(feature = "container")]
+pub mod contained;
+pub mod disposables;
 pub mod environment;
 pub mod guard;
 pub mod jobs;
+pub mod languages;
 pub mod output_store;
 pub mod protected;
 pub mod reply;
+pub mod running;
 pub mod schema;
 pub mod server;
 pub mod shell;

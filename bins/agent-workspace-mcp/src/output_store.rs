@@ -157,7 +157,8 @@ fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
     Ok(())
 }
 
-fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
+/// Fills a buffer from the system's randomness.
+pub(crate) fn fill_random(buffer: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         filled += rustix::rand::getrandom(rest, rustix::rand::GetRandomFlags::empty())?;

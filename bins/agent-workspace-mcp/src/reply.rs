@@ -80,6 +80,10 @@ pub enum ErrorKind {
     Timeout,
     /// The call was cancelled.
     Cancelled,
+    /// The program that runs a language is not there.
+    InterpreterMissing,
+    /// No container engine answers, or it does not bring the image.
+    EngineUnavailable,
     /// The confinement asked for is not to be had.
     SandboxUnavailable,
     /// A fault of the server or of the system below it.
@@ -121,6 +125,8 @@ impl ErrorKind {
             Self::NoSpace => "no_space",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
+            Self::InterpreterMissing => "interpreter_missing",
+            Self::EngineUnavailable => "engine_unavailable",
             Self::SandboxUnavailable => "sandbox_unavailable",
             Self::Internal => "internal",
         }
@@ -206,6 +212,13 @@ impl Failure {
     #[must_use]
     pub fn facts(mut self, facts: Facts) -> Self {
         self.facts = facts;
+        self
+    }
+
+    /// The same failure, its facts as `change` makes them.
+    #[must_use]
+    pub fn map_facts(mut self, change: impl FnOnce(Facts) -> Facts) -> Self {
+        self.facts = change(self.facts);
         self
     }
 

@@ -109,6 +109,14 @@ impl Shell {
         }
     }
 
+    /// The refusal of a command, where none is run.
+    pub fn refused(&self) -> Failure {
+        match &self.confinement {
+            Kind::Refused { told, .. } => unavailable(told),
+            _ => unavailable("nothing stands against it"),
+        }
+    }
+
     /// What was found out about this machine by trying, layer by layer; nothing where nothing is to be enforced.
     pub fn layers(&self) -> &[Layer] {
         match &self.confinement {
@@ -301,7 +309,7 @@ fn policy(config: &Config, workspace: OwnedFd) -> Policy {
 }
 
 /// A place for temporary files that does not lie in the workspace, where commands could reach all of it.
-fn scratch_parent(workspace: BorrowedFd<'_>) -> PathBuf {
+pub(crate) fn scratch_parent(workspace: BorrowedFd<'_>) -> PathBuf {
     let usual = std::env::temp_dir();
     let places = [usual.clone(), "/var/tmp".into(), "/dev/shm".into()];
     let outside = |place: &PathBuf| {

@@ -1,5 +1,7 @@
 //! The registry: one row for each tool. Listing, schema, leniency, dispatch and documentation derive from it.
 
+mod execute_code;
+mod initialize_sandbox;
 mod list_directory;
 mod read_file;
 mod read_output;
@@ -8,6 +10,7 @@ mod search_and_replace;
 mod search_content;
 mod search_workspace;
 mod stop_job;
+mod stop_sandbox;
 mod write_file;
 
 use rmcp::model::JsonObject;
@@ -75,6 +78,8 @@ pub struct Row {
 
 /// All tools, in the order of `tools/list`.
 pub static ROWS: &[Row] = &[
+    execute_code::ROW,
+    initialize_sandbox::ROW,
     list_directory::ROW,
     read_file::ROW,
     read_output::ROW,
@@ -83,6 +88,7 @@ pub static ROWS: &[Row] = &[
     search_content::ROW,
     search_workspace::ROW,
     stop_job::ROW,
+    stop_sandbox::ROW,
     write_file::ROW,
 ];
 

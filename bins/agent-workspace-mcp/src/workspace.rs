@@ -11,6 +11,7 @@ use workspace_jail::{Jail, Options};
 
 use crate::audit::Audit;
 use crate::config::Config;
+use crate::disposables::{self, Disposables};
 use crate::jobs::Jobs;
 use crate::output_store::OutputStore;
 use crate::protected::Protected;
@@ -27,6 +28,8 @@ pub struct Workspace {
     pub jail: Jail,
     /// Names that commands must not change unseen.
     pub protected: Protected,
+    /// Places that share nothing with the workspace.
+    pub disposables: Disposables,
     /// Commands that go on after their call. Before what they run by, so that they end before it goes.
     pub jobs: Jobs,
     /// How commands are run.
@@ -87,9 +90,10 @@ impl Workspace {
         outputs.sweep();
         let shell = Shell::new(&config, &jail)?;
         let protected = Protected::new(&jail, config.protect).context("no descriptor")?;
-        let jobs = Jobs::default();
+        let (jobs, disposables) = (Jobs::default(), Disposables::default());
+        disposables::sweep(&jail);
         let audit = Audit::new(dir);
-        Ok(Self { config, jail, protected, jobs, shell, outputs, audit, unrecorded })
+        Ok(Self { config, jail, protected, disposables, jobs, shell, outputs, audit, unrecorded })
     }
 
     /// Says on the log and in the record on what terms the server works.

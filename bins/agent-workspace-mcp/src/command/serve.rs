@@ -48,6 +48,10 @@ pub(super) fn run(options: &Options, config: Config) -> anyhow::Result<ExitCode>
     let runtime = runtime()?;
     let served = runtime.block_on(serve(Arc::clone(&workspace)));
     workspace.jobs.end_all();
+    {
+        let _within = runtime.enter();
+        workspace.disposables.end_all();
+    }
     // A blocked read of stdin cannot be taken back; it must not hold the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
     served.map(|()| ExitCode::SUCCESS)

@@ -1,20 +1,17 @@
 //! `run_bash`: one bash command, confined, bounded in time, its output cut to what matters.
 
-use std::io;
 use std::time::Duration;
 
-use proc_runner::{Cancel, End, Error, Limits, Outcome};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
-use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
 
 use super::{Effect, Row};
 use crate::arguments::decode;
-use crate::output_store::{OutputStore, Recording};
 use crate::protected;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
+use crate::running::{self, Output};
 use crate::schema::{Argument, Kind};
-use crate::shell::{Ready, rung_of, with_source};
+use crate::shell::Ready;
 use crate::workspace::{Session, Workspace};
 
 const ARGUMENTS: &[Argument] = &[
@@ -61,15 +58,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         return Err(Failure::invalid_args("argument 'command' must be a command, without NUL"));
     }
     let workspace = &session.workspace;
-    let given_timeout = timeout
-        .map(|seconds| {
-            u64::try_from(seconds)
-                .map(|seconds| {
-                    Duration::from_secs(seconds).min(workspace.config.max_command_timeout)
-                })
-                .map_err(|_| Failure::invalid_args("argument 'timeout' must not be negative"))
-        })
-        .transpose()?;
+    let given_timeout = running::timeout(workspace, timeout)?;
     let timeout = given_timeout.unwrap_or(workspace.config.command_timeout);
     let directory = workspace.jail.open_dir(&cwd)?;
     let protected = &workspace.protected;
@@ -79,18 +68,17 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     if background {
         return start(workspace, ready, given_timeout);
     }
-    let Ready { command, status } = ready;
     let mut output = Output::begin(workspace)?;
-    let mut ran = run(command, timeout, &session.cancel, &mut output)?;
+    let (ended, sandbox) =
+        running::run(ready, timeout, &session.cancel, &mut output, workspace.shell.rung())?;
     drop(hold);
     let changes = protected.look(&workspace.jail);
     if !changes.is_empty() {
         workspace.audit.protected(&changes);
     }
-    let sandbox = rung_of(status.as_ref(), &mut ran, workspace.shell.rung())?;
     let mut warnings = protected::notes(&changes);
     warnings.extend(workspace.shell.denials().iter().map(|denied| format!("[network: {denied}]")));
-    answer(&line, timeout, &ran, output, &sandbox, warnings)
+    running::answer(&line, timeout, &ended, output, &sandbox, warnings)
 }
 
 /// Leaves the command running as a job; without a timeout of its own until it is stopped.
@@ -114,138 +102,4 @@ fn start(workspace: &Workspace, ready: Ready, timeout: Option<Duration>) -> Resu
     );
     let facts = Facts::default().with("job_id", id).with("state", "running");
     Ok(Reply::text(text).facts(facts.with("sandbox", rung.to_string())))
-}
-
-fn run(
-    command: proc_runner::Command,
-    timeout: Duration,
-    cancel: &Cancel,
-    output: &mut Output<'_>,
-) -> Result<Outcome, Failure> {
-    // The whole goes to `output`; the runner itself need not keep any of it.
-    let limits = Limits::new(timeout).keep(0, 0);
-    let mut sink = |bytes: &[u8]| -> io::Result<()> {
-        output.push(bytes);
-        Ok(())
-    };
-    proc_runner::run(command, &limits, cancel, &mut sink).map_err(|error| {
-        let kind = match error {
-            Error::Cancelled { .. } => ErrorKind::Cancelled,
-            _ => ErrorKind::Internal,
-        };
-        Failure::new(kind, format!("The command could not be run: {}", with_source(&error)))
-    })
-}
-
-/// Where the output goes while it arrives: shortened, and recorded so that nothing is lost by that.
-struct Output<'w> {
-    store: &'w OutputStore,
-    stream: Stream,
-    recording: Recording,
-    /// Why the recording is not whole, if it is not.
-    broken: Option<io::Error>,
-}
-
-impl<'w> Output<'w> {
-    fn begin(workspace: &'w Workspace) -> Result<Self, Failure> {
-        let store = &workspace.outputs;
-        let recording = store.begin().map_err(|error| {
-            Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
-        })?;
-        let policy = Policy::default().with_budget_tokens(workspace.config.output_budget);
-        Ok(Self { store, stream: Stream::new(&policy), recording, broken: None })
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.stream.push(bytes);
-        if self.broken.is_none() {
-            self.broken = self.recording.push(bytes).err();
-        }
-    }
-
-    /// Shortens the output. It is stored first: a marker that names it must be redeemable.
-    fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
-        let Self { store, mut stream, mut recording, mut broken } = self;
-        let worth = store.is_available() && recording.is_worth_storing();
-        if worth && broken.is_none() {
-            broken = recording.store().err();
-        }
-        if let Some(error) = &broken {
-            notes.push(format!("[the whole output could not be stored: {error}]"));
-        }
-        let stored = worth && broken.is_none();
-        if stored {
-            stream.recover_by(Recovery::ReadOutput { output_id: recording.id().to_owned() });
-        }
-        let compacted = stream.finish(meta);
-        let output_id = (stored && compacted.truncated).then(|| recording.keep());
-        if output_id.is_some() {
-            // A server that runs for weeks keeps to the quota too.
-            store.sweep();
-        }
-        (compacted, output_id)
-    }
-}
-
-fn answer(
-    line: &str,
-    timeout: Duration,
-    ran: &Outcome,
-    output: Output<'_>,
-    sandbox: &str,
-    warnings: Vec<String>,
-) -> Result<Reply, Failure> {
-    let (exit_code, signal) = match ran.end {
-        End::Exited(code) => (i32::from(code), None),
-        End::Signaled(signal) => (128 + signal, Some(signal)),
-    };
-    let mut notes = Vec::new();
-    let (compacted, output_id) = output.finish(&Meta::new(line, Some(exit_code)), &mut notes);
-    match ran.leftovers {
-        Some(0) => {}
-        Some(1) => notes.push("[1 process that was left running was ended]".into()),
-        Some(count) => notes.push(format!("[{count} processes that were left running were ended]")),
-        // What was ended from outside is ended whole; how much of it there was need not be known.
-        None if ran.timed_out || ran.cancelled => {}
-        None => notes.push("[what was left running was ended; it could not be counted]".into()),
-    }
-    notes.extend(warnings);
-    let first = if ran.cancelled {
-        "[cancelled]".to_owned()
-    } else if ran.timed_out {
-        format!("[timed out after {}s]", timeout.as_secs())
-    } else {
-        format!("[Exit code: {exit_code}]")
-    };
-    let facts = Facts::default()
-        .with("exit_code", exit_code)
-        .with("signal", signal)
-        .with("timed_out", ran.timed_out)
-        .with("cancelled", ran.cancelled)
-        .with("truncated", compacted.truncated)
-        .with("duration_ms", ran.duration.as_millis())
-        .with("leftovers", ran.leftovers)
-        .with_some("output_id", output_id)
-        .with("raw_tokens", compacted.stats.raw_tokens)
-        .with("out_tokens", compacted.stats.out_tokens)
-        .with("sandbox", sandbox);
-    let text = text(&first, &compacted, &notes);
-    if ran.cancelled {
-        return Err(Failure::new(ErrorKind::Cancelled, text).facts(facts));
-    }
-    if ran.timed_out {
-        return Err(Failure::new(ErrorKind::Timeout, text).facts(facts));
-    }
-    Ok(Reply::text(text).facts(facts))
-}
-
-fn text(first: &str, compacted: &Compacted, notes: &[String]) -> String {
-    let mut text = format!("{first}\n{}", compacted.text);
-    for note in notes {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(note);
-    }
-    text
 }

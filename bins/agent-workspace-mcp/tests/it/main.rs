@@ -21,6 +21,7 @@ mod protocol;
 mod read_file;
 mod read_output;
 mod run_bash;
+mod sandboxes;
 mod search_and_replace;
 mod search_content;
 mod search_workspace;

@@ -36,7 +36,15 @@ fn p2_annotations() {
     let session = Session::new("//- a\n");
     for tool in session.tools() {
         let hints = tool.annotations.clone().unwrap();
-        let changes = ["write_file", "search_and_replace", "run_bash", "stop_job"];
+        let changes = [
+            "write_file",
+            "search_and_replace",
+            "run_bash",
+            "stop_job",
+            "initialize_sandbox",
+            "execute_code",
+            "stop_sandbox",
+        ];
         let reads = !changes.contains(&tool.name.as_ref());
         assert_eq!(hints.read_only_hint, Some(reads), "{}", tool.name);
         assert_eq!(hints.destructive_hint, Some(!reads), "{}", tool.name);
@@ -309,7 +317,7 @@ fn x12_long_work_does_not_hold_up_others() {
     for number in 0..4000 {
         fixture.write(&format!("d{}/{number}.txt", number % 50), text.as_bytes());
     }
-    let yaml: String = (0..60_000).map(|number| format!("key{number}: [1, 2]\n")).collect();
+    let yaml = "- [one, {two: 3}]\n".repeat(60_000);
     let mut server = Binary::connected(&fixture);
     let calls = [
         ("search_content", json!({"pattern": "(wo?r?d|an?o?ther) [a-z]+ x"})),

@@ -1,0 +1,146 @@
+//! Languages that code can be written in: one row each.
+
+/// A language, and what runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Language {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that models are known to send.
+    pub aliases: &'static [&'static str],
+    /// The file that holds the code.
+    pub file: &'static str,
+    /// The program without which there is nothing to run.
+    pub program: &'static str,
+    /// The shell line that runs the file.
+    pub line: &'static str,
+    /// What would bring the program.
+    pub brought_by: &'static str,
+}
+
+/// All languages, in the order in which they are told.
+pub const LANGUAGES: &[Language] = &[
+    Language {
+        name: "python",
+        aliases: &["python3", "py"],
+        file: "snippet.py",
+        program: "python3",
+        line: "python3 snippet.py",
+        brought_by: "the package python3",
+    },
+    Language {
+        name: "bash",
+        aliases: &["shell"],
+        file: "snippet.sh",
+        program: "bash",
+        line: "bash snippet.sh",
+        brought_by: "the package bash",
+    },
+    Language {
+        name: "sh",
+        aliases: &["posix", "dash"],
+        file: "snippet.sh",
+        program: "sh",
+        line: "sh snippet.sh",
+        brought_by: "an image with a shell",
+    },
+    Language {
+        name: "javascript",
+        aliases: &["js", "node", "nodejs"],
+        file: "snippet.js",
+        program: "node",
+        line: "node snippet.js",
+        brought_by: "the package nodejs",
+    },
+    Language {
+        name: "typescript",
+        aliases: &["ts"],
+        file: "snippet.ts",
+        program: "node",
+        line: "node --experimental-strip-types --no-warnings snippet.ts",
+        brought_by: "Node.js 22.6 or newer",
+    },
+    Language {
+        name: "ruby",
+        aliases: &["rb"],
+        file: "snippet.rb",
+        program: "ruby",
+        line: "ruby snippet.rb",
+        brought_by: "the package ruby",
+    },
+    Language {
+        name: "perl",
+        aliases: &["pl"],
+        file: "snippet.pl",
+        program: "perl",
+        line: "perl snippet.pl",
+        brought_by: "the package perl",
+    },
+    Language {
+        name: "php",
+        aliases: &[],
+        file: "snippet.php",
+        program: "php",
+        line: "php snippet.php",
+        brought_by: "the package php-cli",
+    },
+    Language {
+        name: "go",
+        aliases: &["golang"],
+        file: "snippet.go",
+        program: "go",
+        line: "go run snippet.go",
+        brought_by: "the package golang-go",
+    },
+    Language {
+        name: "rust",
+        aliases: &["rs"],
+        file: "snippet.rs",
+        program: "rustc",
+        line: "rustc --edition 2024 -o snippet snippet.rs && ./snippet",
+        brought_by: "the Rust toolchain, as rustup installs it",
+    },
+    Language {
+        name: "c",
+        aliases: &[],
+        file: "snippet.c",
+        program: "cc",
+        line: "cc -o snippet snippet.c && ./snippet",
+        brought_by: "the package gcc",
+    },
+    Language {
+        name: "java",
+        aliases: &[],
+        file: "Snippet.java",
+        program: "java",
+        line: "java Snippet.java",
+        brought_by: "the package default-jdk-headless",
+    },
+];
+
+/// The language of that name, letter case aside.
+pub fn find(name: &str) -> Option<&'static Language> {
+    let name = name.trim().to_lowercase();
+    LANGUAGES
+        .iter()
+        .find(|language| language.name == name || language.aliases.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_taken_twice() {
+        let mut names: Vec<_> = LANGUAGES
+            .iter()
+            .flat_map(|language| {
+                [language.name].into_iter().chain(language.aliases.iter().copied())
+            })
+            .collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        assert_eq!(find(" JS ").map(|language| language.name), Some("javascript"));
+        assert!(find("cobol").is_none());
+        assert!(LANGUAGES.iter().all(|language| language.line.contains(language.file)));
+    }
+}

@@ -1,0 +1,95 @@
+//! `initialize_sandbox`: opens a disposable place for code, which shares nothing with the workspace.
+
+use rmcp::model::JsonObject;
+use serde::Deserialize;
+
+use super::{Effect, Row};
+use crate::arguments::decode;
+use crate::config::Network;
+use crate::disposables::{Native, Place};
+use crate::reply::{Facts, Failure, Reply};
+use crate::schema::{Argument, Kind};
+use crate::workspace::{Session, Workspace};
+
+const ARGUMENTS: &[Argument] = &[
+    Argument::optional(
+        "image",
+        Kind::Text,
+        "container image that the engine holds (default: none; a native sandbox needs no engine)",
+    ),
+    Argument::optional(
+        "network",
+        Kind::Choice(&["off", "on"]),
+        "on gives what the operator allows, native sandboxes only (default off)",
+    ),
+];
+
+pub(super) const ROW: Row = Row {
+    name: "initialize_sandbox",
+    title: "Open disposable sandbox",
+    description: "Opens a disposable sandbox for execute_code: an empty place that shares nothing with the workspace, \
+without network. Files in it stay until stop_sandbox. Returns its sandbox_id.",
+    effect: Effect::Runs,
+    arguments: ARGUMENTS,
+    call,
+};
+
+#[derive(Deserialize)]
+struct Arguments {
+    image: Option<String>,
+    network: Option<String>,
+}
+
+fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
+    let Arguments { image, network } = decode(ARGUMENTS, given)?;
+    let workspace = &session.workspace;
+    let wants_network = network.as_deref() == Some("on");
+    let place = match image {
+        None => Place::Native(Box::new(native(workspace, wants_network)?)),
+        Some(_) if wants_network => {
+            return Err(Failure::invalid_args(
+                "a sandbox from an image has no network; leave 'image' or 'network' out",
+            ));
+        }
+        Some(image) => contained(&image)?,
+    };
+    let backend = place.backend();
+    let what = match &place {
+        Place::Native(native) => format!("native, rung {}", native.shell.rung()),
+        #[cfg(feature = "container")]
+        Place::Container(contained) => format!("a container of {}", contained.engine()),
+    };
+    let (id, _) = workspace.disposables.add(place)?;
+    let text = format!(
+        "[sandbox {id} is open: {what}]\nexecute_code(sandbox_id=\"{id}\") runs code in it, \
+         stop_sandbox(sandbox_id=\"{id}\") removes it with its files."
+    );
+    Ok(Reply::text(text).facts(Facts::default().with("sandbox_id", id).with("backend", backend)))
+}
+
+/// A native place, with the operator's network if that is asked for.
+pub(super) fn native(workspace: &Workspace, wants_network: bool) -> Result<Native, Failure> {
+    let network = match (&workspace.config.network, wants_network) {
+        (Network::Off, true) => {
+            return Err(Failure::invalid_args(
+                "the operator gives commands no network; leave 'network' out",
+            ));
+        }
+        (allowed, true) => allowed.clone(),
+        (_, false) => Network::Off,
+    };
+    Native::new(&workspace.config, &workspace.jail, network)
+}
+
+#[cfg(feature = "container")]
+fn contained(image: &str) -> Result<Place, Failure> {
+    crate::contained::Contained::start(image).map(|made| Place::Container(Box::new(made)))
+}
+
+#[cfg(not(feature = "container"))]
+fn contained(_image: &str) -> Result<Place, Failure> {
+    Err(Failure::new(
+        crate::reply::ErrorKind::EngineUnavailable,
+        "containers are not built into this binary; without 'image' a native sandbox needs no engine",
+    ))
+}
