@@ -3,10 +3,10 @@
 //! A list of denials, not of permissions: build tools use most of the interface, and a call that is missing
 //! from a list of permissions is a broken compiler. Refusals are errors, not deaths, so that programs fall back.
 //!
-//! Four programs, since one of seccompiler's gives one answer: refused calls (`EPERM`), calls that are said not
-//! to exist (`ENOSYS`: `clone3(2)`, whose flags lie in memory a filter cannot read), calls that are said to have
-//! worked (`setsid(2)`, `setpgid(2)`: the *pinned group*), and a gate for the other calling convention of
-//! `x86_64`. A call in the 32-bit convention kills the process.
+//! Two programs. One, written by hand, judges by the call's number alone: refused (`EPERM`), said not to exist
+//! (`ENOSYS`: `clone3(2)`, whose flags lie in memory a filter cannot read, and the other calling convention of
+//! `x86_64`), or said to have worked (`setsid(2)`, `setpgid(2)`: the *pinned group*). The other, compiled, refuses
+//! calls for some of their arguments. A call in the 32-bit convention kills the process.
 //!
 //! The pinned group is what keeps a command's processes together without a PID namespace: whatever they fork
 //! stays in the leader's process group, and one `kill(2)` reaches all of it. The price: programs that want a
@@ -174,20 +174,14 @@ pub(crate) fn programs(open: Open) -> Result<Vec<Program>, seccompiler::Error> {
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?;
         Ok(BpfProgram::try_from(filter)?)
     };
-    let always = |calls: &[libc::c_long]| calls.iter().map(|call| (*call, Vec::new())).collect();
-    let mut programs = Vec::new();
-    programs.extend(other_convention());
-    programs.push(compile(refused(open)?, errno(libc::EPERM))?);
-    programs.push(compile(always(&[libc::SYS_clone3]), errno(libc::ENOSYS))?);
-    if open.machine {
-        programs.push(compile(always(&[libc::SYS_setsid, libc::SYS_setpgid]), errno(0))?);
-    }
-    Ok(programs.into_iter().map(Program::from).collect())
+    let programs = [answered(open), Some(compile(judged(open)?, errno(libc::EPERM))?)];
+    let programs = programs.into_iter().flatten();
+    Ok(programs.map(Program::from).collect())
 }
 
-fn refused(open: Open) -> Result<Rules, seccompiler::Error> {
-    let shared = if open.machine { SHARED_BETWEEN_PROGRAMS } else { &[] };
-    let mut rules: Rules = REFUSED.iter().chain(shared).map(|call| (*call, Vec::new())).collect();
+/// Calls refused for some of their arguments.
+fn judged(open: Open) -> Result<Rules, seccompiler::Error> {
+    let mut rules = Rules::new();
     let mut refuse = |call: libc::c_long, conditions: &[(u8, Op, u64)]| {
         let conditions = conditions
             .iter()
@@ -225,7 +219,7 @@ fn refused(open: Open) -> Result<Rules, seccompiler::Error> {
         }
     }
     if open.no_sockets {
-        rules.insert(libc::SYS_socket, Vec::new());
+        // Refused whatever its arguments.
         return Ok(rules);
     }
     let netlink = word(libc::AF_NETLINK);
@@ -238,31 +232,52 @@ fn refused(open: Open) -> Result<Rules, seccompiler::Error> {
     Ok(rules)
 }
 
-/// Says of every call in the x32 convention that it does not exist.
+/// Calls that are answered by their number alone: refused, said not to exist (`clone3(2)`), or, where the group is
+/// pinned, said to have worked. A call in the x32 convention does not exist either: it has the same architecture as a
+/// native one and another number, so no other rule would match it.
 ///
-/// Such a call has the same architecture as a native one and another number, so no rule above would match it.
-#[cfg(target_arch = "x86_64")]
-fn other_convention() -> Option<BpfProgram> {
+/// Written by hand: the kernel compiles each program anew for every command, and the crate's compiler takes three
+/// steps a call and one answer a program. `None` only if a constant of the C library did not fit.
+fn answered(open: Open) -> Option<BpfProgram> {
     /// `__X32_SYSCALL_BIT` of `asm/unistd.h`.
     const X32_BIT: u32 = 0x4000_0000;
-    let step = |code: libc::c_uint, jt, jf, k| {
-        u16::try_from(code).ok().map(|code| sock_filter { code, jt, jf, k })
+    let step = |code: libc::c_uint, jt: usize, k: u32| {
+        let (code, jt) = (u16::try_from(code).ok()?, u8::try_from(jt).ok()?);
+        Some(sock_filter { code, jt, jf: 0, k })
     };
-    let no_such_call = u32::from(SeccompAction::Errno(libc::ENOSYS.unsigned_abs()));
-    [
-        // The call's number is the first word of what a program sees; see seccomp(2).
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, no_such_call),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::from(SeccompAction::Allow)),
-    ]
-    .into_iter()
-    .collect()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn other_convention() -> Option<BpfProgram> {
-    None
+    let number = |call: libc::c_long| u32::try_from(call).ok();
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    // Comparison, operand, and which of the answers behind the comparisons it leads to.
+    let mut comparisons = vec![(equal, number(libc::SYS_clone3)?, 1)];
+    if cfg!(target_arch = "x86_64") {
+        comparisons.push((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, X32_BIT, 1));
+    }
+    let pinned: &[libc::c_long] =
+        if open.machine { &[libc::SYS_setsid, libc::SYS_setpgid] } else { &[] };
+    let shared = if open.machine { SHARED_BETWEEN_PROGRAMS } else { &[] };
+    let sockets: &[libc::c_long] = if open.no_sockets { &[libc::SYS_socket] } else { &[] };
+    for call in pinned {
+        comparisons.push((equal, number(*call)?, 2));
+    }
+    for call in REFUSED.iter().chain(shared).chain(sockets) {
+        comparisons.push((equal, number(*call)?, 3));
+    }
+    let answers = [
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::ENOSYS.unsigned_abs()),
+        SeccompAction::Errno(0),
+        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
+    ];
+    // The call's number is the first word of what a program sees; see seccomp(2).
+    let load = step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
+    let count = comparisons.len();
+    let comparisons = comparisons
+        .into_iter()
+        .enumerate()
+        .map(|(at, (code, operand, answer))| step(code, count - 1 - at + answer, operand));
+    let answers =
+        answers.into_iter().map(|action| step(libc::BPF_RET | libc::BPF_K, 0, u32::from(action)));
+    std::iter::once(load).chain(comparisons).chain(answers).collect()
 }
 
 impl From<BpfProgram> for Program {
