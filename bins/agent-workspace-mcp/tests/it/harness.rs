@@ -140,12 +140,19 @@ pub(crate) struct Binary {
 impl Binary {
     /// Starts the binary with these arguments and environment variables beside its own.
     pub(crate) fn start(fixture: &Fixture, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(BINARY)
+        let mut command = Command::new(BINARY);
+        command
             .args(["serve", "--workspace"])
             .arg(fixture.root())
             .env("AUDIT_DIR", fixture.base().join("state"))
             .args(arguments)
-            .envs(variables.iter().copied())
+            .envs(variables.iter().copied());
+        Self::spawn(&mut command)
+    }
+
+    /// Starts the binary by a command that becomes it.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -204,10 +211,15 @@ impl Binary {
 
     /// The next line the server writes; every one must be JSON-RPC.
     pub(crate) fn receive(&self) -> Value {
-        let line = self.output.recv_timeout(PATIENCE).expect("no answer");
+        self.receive_within(PATIENCE).expect("no answer")
+    }
+
+    /// The same; nothing if no line comes in time, or none will come any more.
+    pub(crate) fn receive_within(&self, patience: Duration) -> Option<Value> {
+        let line = self.output.recv_timeout(patience).ok()?;
         let value: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("stdout: {line}"));
         assert_eq!(value["jsonrpc"], "2.0", "{line}");
-        value
+        Some(value)
     }
 
     /// Sends a request and waits for the answer with its id.
@@ -234,11 +246,20 @@ impl Binary {
     /// Waits for the server's end; whether it was a success, and how long it took.
     pub(crate) fn ended(&mut self) -> (bool, Duration) {
         let started = std::time::Instant::now();
+        let success = self.ends_within(PATIENCE).expect("the server does not end");
+        (success, started.elapsed())
+    }
+
+    /// Whether it ended with success; nothing if it has not ended in time.
+    pub(crate) fn ends_within(&mut self, patience: Duration) -> Option<bool> {
+        let started = std::time::Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                return (status.success(), started.elapsed());
+                return Some(status.success());
             }
-            assert!(started.elapsed() < PATIENCE, "the server does not end");
+            if started.elapsed() > patience {
+                return None;
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
     }
