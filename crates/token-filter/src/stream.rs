@@ -1,8 +1,9 @@
 //! The streaming form: the same answer in bounded memory.
 //!
-//! Input is kept whole while it fits [`WINDOW`]; then the batch form decides, so both agree. Beyond it the
-//! beginning and the end are kept, and of the lines between them those that are alarming or unlike all
-//! others, up to a bound. Memory stays below a small multiple of the window, whatever comes; line numbers stay exact.
+//! Input is kept whole while it fits [`WINDOW`] and [`LINES`]; then the batch form decides, so both agree. Beyond
+//! either the beginning and the end are kept, and of the lines between them those that are alarming or unlike all
+//! others, up to a bound. Memory stays below a small multiple of the window, whatever comes (a line costs more than
+//! its bytes, so short ones are bounded by their number); line numbers stay exact.
 
 use std::borrow::Cow;
 
@@ -21,11 +22,16 @@ mod gap;
 const WINDOW: usize = 4 << 20;
 /// Bytes kept of the beginning, and at least of the end, of a longer one.
 const END: usize = WINDOW / 2;
+/// Lines up to which an output is kept whole.
+const LINES: usize = 128 * 1024;
+/// Lines kept of the beginning, and at least of the end, of one with more.
+const LINES_END: usize = LINES / 2;
 
 /// Takes a command's output piece by piece.
 ///
-/// Memory is bounded: an output of up to 4 MiB gives the answer of [`compact`](crate::compact()); of a longer one, its
-/// first and last 2 MiB and the most telling lines between them take part, the rest is a gap with exact line numbers.
+/// Memory is bounded: an output of up to 4 MiB and 131,072 lines gives the answer of [`compact`](crate::compact()); of a
+/// longer one, its first and last 2 MiB or 65,536 lines and the most telling lines between them take part, the rest is
+/// a gap with exact line numbers.
 ///
 /// ```
 /// use token_filter::{Meta, Policy, Stream};
@@ -41,6 +47,8 @@ pub struct Stream {
     bytes: u64,
     /// The whole output while it fits, then its beginning.
     head: Vec<u8>,
+    /// Line ends in `head`.
+    lines: usize,
     spill: Option<Spill>,
 }
 
@@ -49,12 +57,14 @@ pub struct Stream {
 struct Spill {
     gap: Gap,
     tail: Vec<u8>,
+    /// Line ends in `tail`.
+    lines: usize,
 }
 
 impl Stream {
     /// Starts an output.
     pub fn new(policy: &Policy) -> Self {
-        Self { policy: policy.clone(), bytes: 0, head: Vec::new(), spill: None }
+        Self { policy: policy.clone(), bytes: 0, head: Vec::new(), lines: 0, spill: None }
     }
 
     /// Takes the next bytes; they may end anywhere, within a character too.
@@ -65,6 +75,7 @@ impl Stream {
                 spill.push(part);
             } else {
                 self.head.extend_from_slice(part);
+                self.lines += count_lines(part);
                 self.overflow();
             }
         }
@@ -72,13 +83,17 @@ impl Stream {
 
     /// Splits the head once it is beyond the window.
     fn overflow(&mut self) {
-        if self.head.len() <= WINDOW {
+        if self.head.len() <= WINDOW && self.lines <= LINES {
             return;
         }
-        let start = self.head.get(..END).unwrap_or_default();
-        let cut = memchr::memrchr(b'\n', start).map_or(END, |at| at + 1);
+        let end =
+            memchr::memchr_iter(b'\n', &self.head).nth(LINES_END - 1).map_or(END, |at| at + 1);
+        let end = end.min(END).min(self.head.len());
+        let start = self.head.get(..end).unwrap_or_default();
+        let cut = memchr::memrchr(b'\n', start).map_or(end, |at| at + 1);
         let tail = self.head.split_off(cut);
-        let mut spill = Spill { gap: Gap::after(&self.head), tail };
+        let lines = count_lines(&tail);
+        let mut spill = Spill { gap: Gap::after(&self.head), tail, lines };
         spill.trim();
         self.spill = Some(spill);
     }
@@ -101,25 +116,38 @@ impl Stream {
 impl Spill {
     fn push(&mut self, bytes: &[u8]) {
         self.tail.extend_from_slice(bytes);
+        self.lines += count_lines(bytes);
         self.trim();
     }
 
     /// Moves what is too much of the tail into the gap, whole lines where there are some.
     fn trim(&mut self) {
-        if self.tail.len() <= WINDOW {
+        if self.tail.len() <= WINDOW && self.lines <= LINES {
             return;
         }
-        let excess = self.tail.len() - END;
-        let rest = self.tail.get(excess..).unwrap_or_default();
-        let cut = memchr::memchr(b'\n', rest).map_or(excess, |at| excess + at + 1);
-        self.gap.take(self.tail.get(..cut).unwrap_or_default());
+        let by_lines =
+            memchr::memrchr_iter(b'\n', &self.tail).nth(LINES_END).map_or(0, |at| at + 1);
+        let by_bytes = self.tail.len().saturating_sub(END);
+        let cut = if self.tail.len() > WINDOW && by_bytes > by_lines {
+            let rest = self.tail.get(by_bytes..).unwrap_or_default();
+            memchr::memchr(b'\n', rest).map_or(by_bytes, |at| by_bytes + at + 1)
+        } else {
+            by_lines
+        };
+        let gone = self.tail.get(..cut).unwrap_or_default();
+        self.lines -= count_lines(gone);
+        self.gap.take(gone);
         self.tail.drain(..cut);
     }
 }
 
+fn count_lines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
+}
+
 /// Compacts beginning, telling lines and end as one output.
 fn joined(meta: &Meta<'_>, policy: &Policy, bytes: u64, head: &[u8], spill: Spill) -> Compacted {
-    let Spill { gap, tail } = spill;
+    let Spill { gap, tail, .. } = spill;
     let binary = decode::is_binary(head);
     let mut rows = screen::rows(head, 0, binary);
     let found = gap.finish();

@@ -48,3 +48,18 @@ fn one_endless_line_is_cut_in_the_middle() {
     );
     assert!(answer.truncated);
 }
+
+#[test]
+fn short_lines_are_bounded_by_their_number() {
+    // Within the window by its bytes, and beyond it by its lines.
+    let mut text = "y\n".repeat(1_000_000);
+    text.push_str("the last line\n");
+    let mut stream = Stream::new(&Policy::default());
+    for piece in text.as_bytes().chunks(65_536) {
+        stream.push(piece);
+    }
+    let compacted = stream.finish(&Meta::new("yes", Some(0)));
+    assert!(compacted.text.ends_with("the last line\n"), "{}", compacted.text);
+    assert_eq!(compacted.stats.raw_lines, 1_000_001);
+    assert!(compacted.truncated);
+}
