@@ -1,6 +1,6 @@
 //! Prints what compaction saves on the corpus, by family, in real tokens.
 //!
-//! `cargo run -p token-filter --example savings [BUDGET] [--cases]`
+//! `cargo run -p token-filter --example savings [BUDGET] [--cases] [--blind]`
 #![expect(clippy::print_stdout, reason = "an example that prints a table")]
 #![expect(clippy::disallowed_methods, reason = "the corpus is read from the file system")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a broken corpus must stop the run")]
@@ -10,19 +10,21 @@ use std::collections::BTreeMap;
 use token_filter::{Meta, Policy, Recovery, compact};
 
 #[path = "../tests/it/case.rs"]
+#[expect(dead_code, reason = "shared with the tests")]
 mod case;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let budget = arguments.iter().find_map(|word| word.parse().ok()).unwrap_or(8_000);
     let each = arguments.iter().any(|word| word == "--cases");
+    let blind = arguments.iter().any(|word| word == "--blind");
     let show = arguments.iter().find(|word| word.contains('/'));
     let policy = Policy::default()
         .with_budget_tokens(budget)
         .with_recovery(Recovery::ReadOutput { output_id: "o-5f3a".into() });
     let mut families: BTreeMap<String, (u64, u64, usize)> = BTreeMap::new();
     let (mut raw_all, mut out_all, mut means, mut lost_all) = (0, 0, Vec::new(), 0);
-    for case in case::corpus() {
+    for case in if blind { case::blind_corpus() } else { case::corpus() } {
         let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
         let answer = compact(&meta, &case.raw, &policy);
         let raw = case::real_tokens(&String::from_utf8_lossy(&case.raw));

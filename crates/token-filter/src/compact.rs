@@ -2,6 +2,7 @@
 //!
 //! The order of the stages and the conditions under which each may run stand here and nowhere else.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::marker;
@@ -11,8 +12,9 @@ use crate::receipt::{Compacted, Omission, OmissionKind, Stage, StageSaving, Stat
 use crate::row::{Fate, Kind, Row};
 use crate::salience;
 use crate::shape::Census;
+use crate::stage::names::Naming;
 use crate::stage::window::Traits;
-use crate::stage::{decode, diagnostics, fold, long_line, names, records, screen, window};
+use crate::stage::{decode, diagnostics, fold, long_line, records, screen, window};
 use crate::tokens::{estimate_tokens, line_tokens};
 
 /// Outputs below this many tokens are cleaned and left alone.
@@ -47,7 +49,7 @@ pub fn compact(meta: &Meta<'_>, output: &[u8], policy: &Policy) -> Compacted {
         ends_in_newline: output.ends_with(b"\n"),
         nature: binary.then(|| decode::nature(output)),
     };
-    let raw_text = || String::from_utf8_lossy(output).into_owned();
+    let raw_text = || decode::text(output);
     from_rows(meta, rows, &source, policy, raw_text)
 }
 
@@ -63,25 +65,26 @@ pub(crate) struct Source {
 }
 
 /// Compacts rows; `raw_text` is asked for where the raw output is the best answer.
-pub(crate) fn from_rows(
+pub(crate) fn from_rows<'r>(
     meta: &Meta<'_>,
     rows: Vec<Row<'_>>,
     source: &Source,
     policy: &Policy,
-    raw_text: impl Fn() -> String,
+    raw_text: impl Fn() -> Cow<'r, str>,
 ) -> Compacted {
     let raw_tokens = source.tokens.unwrap_or_else(|| estimate_tokens(&raw_text()));
     let mut work = Work::new(rows, source, policy, raw_tokens);
     if work.is_settled() {
-        return work.finish(&raw_text);
+        let whole = work.render();
+        return work.finish(whole, &raw_text);
     }
     let over = work.tokens > policy.budget();
     if over || !meta.failed() {
         work.cut_long_lines(over);
         work.fold();
     }
-    work.fit();
-    work.finish(&raw_text)
+    let fitted = work.fit();
+    work.finish(fitted, &raw_text)
 }
 
 /// An output on its way through the stages.
@@ -90,8 +93,8 @@ struct Work<'a, 'p> {
     traits: Vec<Traits>,
     fates: Vec<Fate>,
     rewrites: Vec<records::Rewrite>,
-    /// Whether rows left out by the budget are named.
-    names: bool,
+    /// How rows left out by the budget are named.
+    naming: Option<Naming>,
     source: &'p Source,
     policy: &'p Policy,
     /// Price of a typical marker of this output.
@@ -115,7 +118,7 @@ impl<'a, 'p> Work<'a, 'p> {
             traits,
             fates,
             rewrites: Vec::new(),
-            names: false,
+            naming: None,
             source,
             policy,
             marker: line_tokens(&sample) + 2,
@@ -193,45 +196,46 @@ impl<'a, 'p> Work<'a, 'p> {
     }
 
     /// Rewrites records and, if that is not enough, drops rows until the text is within the budget.
-    fn fit(&mut self) {
+    fn fit(&mut self) -> Rendered {
         let budget = self.policy.budget();
         let before = self.tokens;
         self.rewrites = self.rewrite();
-        let rewritten = estimate_tokens(&self.render().text);
+        let mut rendered = self.render();
+        let rewritten = rendered.tokens;
         if rewritten <= budget {
             self.account_as(Stage::Records, before, rewritten);
-            return;
+            return rendered;
         }
         // What rewriting will save again is spent on more rows; if it saves less there, on fewer.
         let mut target = budget * before.clamp(rewritten, rewritten * 4) / rewritten.max(1);
         // Rows that have names are named where they are left out, if that leaves room for whole ones.
-        let names = names::price(&self.rows, &self.fates).filter(|names| names * 4 <= budget * 3);
-        if let Some(names) = names {
-            self.names = true;
-            target = budget.saturating_sub(names);
+        self.naming = Naming::new(&self.rows, &self.fates, budget);
+        if let Some(naming) = self.naming {
+            target = budget.saturating_sub(naming.price);
         }
-        let plan = window::Plan::new(&self.traits, &self.fates, self.marker);
+        let plan = window::Plan::new(&self.rows, &self.traits, &self.fates, self.marker);
         let fates = self.fates.clone();
         for _ in 0..12 {
             self.fates.clone_from(&fates);
             plan.choose(target, &mut self.fates);
             self.rewrites = if target > budget { self.rewrite() } else { Vec::new() };
-            let tokens = estimate_tokens(&self.render().text);
-            if tokens <= budget {
+            rendered = self.render();
+            if rendered.tokens <= budget {
                 break;
             }
-            target = (target * budget / tokens.max(1) * 95 / 100).max(target / 2);
+            target = (target * budget / rendered.tokens.max(1) * 95 / 100).max(target / 2);
         }
-        if estimate_tokens(&self.render().text) > budget {
+        if rendered.tokens > budget {
             // Rows so wide that not one of them fits.
             self.rewrites.clear();
-            self.names = false;
+            self.naming = None;
             for fate in self.fates.iter_mut().filter(|fate| fate.is_shown()) {
                 *fate = Fate::Dropped;
             }
+            rendered = self.render();
         }
-        let after = estimate_tokens(&self.render().text);
-        self.account_as(Stage::Window, before, after);
+        self.account_as(Stage::Window, before, rendered.tokens);
+        rendered
     }
 
     fn account_as(&mut self, stage: Stage, before: u64, after: u64) {
@@ -260,7 +264,7 @@ impl<'a, 'p> Work<'a, 'p> {
     }
 
     fn render(&self) -> Rendered {
-        let mut page = Page::new(self.policy);
+        let mut page = Page::new(self.policy, self.naming);
         if let Some(nature) = self.source.nature {
             marker::binary(self.source.bytes, nature, &mut page.text);
             page.text.push('\n');
@@ -297,7 +301,7 @@ impl<'a, 'p> Work<'a, 'p> {
                 Fate::Folded => page.omit(row.raw.clone(), OmissionKind::Similar, Stage::Fold),
                 Fate::Dropped => {
                     page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Window);
-                    page.names.extend(names::name(&row.text).filter(|_| self.names));
+                    page.names.extend(self.naming.and_then(|naming| naming.name(&row.text)));
                 }
                 Fate::Spilled => page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Spill),
                 Fate::Binary => page.omit(row.raw.clone(), OmissionKind::Binary, Stage::Decode),
@@ -308,30 +312,27 @@ impl<'a, 'p> Work<'a, 'p> {
         if !self.source.ends_in_newline && text.ends_with('\n') {
             text.pop();
         }
-        Rendered { text, omitted: page.omitted }
+        Rendered { tokens: estimate_tokens(&text), text, omitted: page.omitted }
     }
 
-    fn finish(self, raw_text: &impl Fn() -> String) -> Compacted {
-        let mut rendered = self.render();
+    fn finish<'r>(self, mut rendered: Rendered, raw_text: &impl Fn() -> Cow<'r, str>) -> Compacted {
         let mut stats = self.stats.clone();
         let cut = self.rows.iter().any(|row| row.cut);
         if self.source.nature.is_none() && !self.has_holes() && !cut {
             let cleaned = self.cleaned;
             // Near equality the estimate cannot tell who wins, and a small win is not worth a gap.
             let margin = LEAST_WIN.max(cleaned / 50);
-            if estimate_tokens(&rendered.text) + margin > cleaned && cleaned <= self.policy.budget()
-            {
-                rendered = Rendered { text: self.plain(), omitted: Vec::new() };
+            if rendered.tokens + margin > cleaned && cleaned <= self.policy.budget() {
+                rendered = Rendered::whole(self.plain());
                 stats.stages.retain(|saving| saving.stage == Stage::Screen);
             }
         }
-        stats.out_tokens = estimate_tokens(&rendered.text);
-        let worse = stats.out_tokens > stats.raw_tokens && !self.has_holes();
+        let worse = rendered.tokens > stats.raw_tokens && !self.has_holes();
         if worse || (rendered.text.is_empty() && self.source.bytes > 0) {
-            rendered = Rendered { text: least(raw_text()), omitted: Vec::new() };
-            stats.out_tokens = estimate_tokens(&rendered.text);
+            rendered = Rendered::whole(least(raw_text().into_owned()));
             stats.stages.clear();
         }
+        stats.out_tokens = rendered.tokens;
         Compacted {
             truncated: !rendered.omitted.is_empty(),
             text: rendered.text,
@@ -386,10 +387,23 @@ fn fate(row: &Row<'_>) -> Fate {
     }
 }
 
-/// Text and receipt.
+/// Text, its estimated tokens, and receipt.
 struct Rendered {
     text: String,
+    tokens: u64,
     omitted: Vec<Omission>,
+}
+
+impl Rendered {
+    /// A text that leaves nothing out.
+    fn whole(text: String) -> Self {
+        Self { tokens: estimate_tokens(&text), text, omitted: Vec::new() }
+    }
+}
+
+fn is_blank(text: &str) -> bool {
+    // Most lines are told by their first byte.
+    !text.as_bytes().first().is_some_and(u8::is_ascii_graphic) && text.trim().is_empty()
 }
 
 /// Measures every row against all of them.
@@ -412,7 +426,7 @@ fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
             novelty: 0,
             alike: 0,
             marker: marker::is_marker(&row.text),
-            blank: row.text.trim().is_empty(),
+            blank: is_blank(&row.text),
         }));
         previous = &row.text;
     }

@@ -50,7 +50,8 @@
 //!
 //! Where measurement spoke against the first design: classes are decided line by line and not by output, so a test run
 //! inside a script folds like one alone and a table beside it stays whole; snippets of repeated compiler findings share
-//! one marker below them instead of one each; rewritings keep every word whole, since agents search answers for names.
+//! one marker below them instead of one each; rewritings keep every word whole, since agents search answers for names; a
+//! rare row brings its heading (the file of a diff, the folder of a listing); a number of another size makes a row rare.
 //!
 //! # Features
 //!

@@ -29,11 +29,11 @@ pub(crate) fn gap(lines: &Range<u64>, kind: OmissionKind, recovery: &Recovery, i
     into.push(']');
 }
 
-/// Writes the names that omitted rows open with.
-pub(crate) fn names(names: &[&str], into: &mut String) {
+/// Writes the names that omitted rows open with; `+2` stands for two more that open like the name before it.
+pub(crate) fn names(names: &str, into: &mut String) {
     into.push_str(OPEN);
     into.push_str("they start with: ");
-    into.push_str(&names.join(" "));
+    into.push_str(names);
     into.push(']');
 }
 

@@ -7,11 +7,13 @@ use std::ops::Range;
 use crate::marker;
 use crate::meta::Policy;
 use crate::receipt::{Omission, OmissionKind, Stage};
+use crate::stage::names::Naming;
 
 /// The answer as it is written, with the gap that is still open.
 pub(crate) struct Page<'p> {
     /// What the rows of the open gap start with.
     pub(crate) names: Vec<&'p str>,
+    naming: Option<Naming>,
     policy: &'p Policy,
     pub(crate) text: String,
     pub(crate) omitted: Vec<Omission>,
@@ -21,9 +23,10 @@ pub(crate) struct Page<'p> {
 }
 
 impl<'p> Page<'p> {
-    pub(crate) fn new(policy: &'p Policy) -> Self {
+    pub(crate) fn new(policy: &'p Policy, naming: Option<Naming>) -> Self {
         Self {
             names: Vec::new(),
+            naming,
             policy,
             text: String::new(),
             omitted: Vec::new(),
@@ -105,9 +108,8 @@ impl<'p> Page<'p> {
             .unwrap_or(OmissionKind::Gap);
         marker::gap(&gap, similar, &self.policy.recovery, &mut self.text);
         self.text.push('\n');
-        self.names.dedup();
-        if self.names.len() > 1 {
-            marker::names(&self.names, &mut self.text);
+        if let Some(names) = self.naming.and_then(|naming| naming.write(&self.names)) {
+            marker::names(&names, &mut self.text);
             self.text.push('\n');
         }
         self.names.clear();

@@ -75,55 +75,151 @@ fn stands_alone(bytes: &[u8], start: usize, end: usize) -> bool {
     }
 }
 
+/// Something ended.
+const FATAL: &[&[u8]] = &[
+    b"fatal",
+    b"panic",
+    b"panicked",
+    b"segfault",
+    b"oom",
+    b"killed",
+    b"aborted",
+    b"critical",
+    b"emerg",
+    b"emergency",
+    b"dumped",
+    b"crashed",
+    b"sigsegv",
+    b"sigkill",
+    b"sigabrt",
+];
+/// Something went wrong.
+const ERROR: &[&[u8]] = &[
+    b"err",
+    b"failed",
+    b"failure",
+    b"failures",
+    b"fail",
+    b"fails",
+    b"failing",
+    b"exception",
+    b"traceback",
+    b"denied",
+    b"refused",
+    b"timeout",
+    b"timed",
+    b"cannot",
+    b"could",
+    b"couldn",
+    b"unable",
+    b"undefined",
+    b"unresolved",
+    b"invalid",
+    b"corrupt",
+    b"corrupted",
+    b"mismatch",
+    b"unreachable",
+    b"rejected",
+    b"conflict",
+    b"lost",
+    b"dead",
+    b"unhealthy",
+    b"violates",
+    b"exhausted",
+    b"unexpected",
+    b"deadlock",
+    b"overflow",
+    b"crash",
+    b"abort",
+    b"severe",
+    b"forbidden",
+    b"unauthorized",
+    b"missing",
+    b"leak",
+    b"leaked",
+    b"stale",
+    b"fixme",
+    b"throttled",
+    b"unknown",
+    b"violation",
+    b"unsafe",
+    b"incompatible",
+    b"stopped",
+    b"degraded",
+    b"expired",
+    b"replaced",
+    b"destroyed",
+];
+/// May matter.
+const WARNING: &[&[u8]] = &[
+    b"warning",
+    b"warn",
+    b"warnings",
+    b"deprecated",
+    b"retrying",
+    b"skipped",
+    b"skipping",
+    b"ignored",
+    b"slow",
+    b"not",
+    b"unset",
+    b"untracked",
+    b"obsolete",
+    b"vulnerable",
+    b"vulnerabilities",
+    b"insecure",
+    b"todo",
+    b"outdated",
+];
+/// Ends of words that tell: `NullPointerException`, `TypeError`.
+const ENDS: &[&[u8]] = &[b"error", b"errors", b"exception"];
+
+/// For every first letter the lengths, as bits, of the words above: most words need no closer look.
+static LENGTHS: [u32; 256] = {
+    let mut table = [0; 256];
+    let lists = [FATAL, ERROR, WARNING];
+    let mut list = 0;
+    while list < lists.len() {
+        let mut index = 0;
+        while index < lists[list].len() {
+            let word = lists[list][index];
+            table[word[0] as usize] |= 1 << word.len();
+            table[word[0].to_ascii_uppercase() as usize] |= 1 << word.len();
+            index += 1;
+        }
+        list += 1;
+    }
+    table
+};
+
 fn rate(word: &[u8]) -> Severity {
-    let mut lower = [0_u8; LONGEST];
-    // `NullPointerException`, `TypeError`: the end tells.
-    let tail = word.get(word.len().saturating_sub(LONGEST)..).unwrap_or_default();
-    if tail.len() < 3 {
+    let whole = word.len() <= LONGEST;
+    let listed = whole
+        && word.first().is_some_and(|&first| LENGTHS[usize::from(first)] >> word.len() & 1 == 1);
+    let ended =
+        word.len() >= 5 && matches!(word.last(), Some(b'r' | b'R' | b's' | b'S' | b'n' | b'N'));
+    if !listed && !ended {
         return Severity::None;
     }
+    let mut lower = [0_u8; LONGEST];
+    let tail = word.get(word.len().saturating_sub(LONGEST)..).unwrap_or_default();
     for (to, from) in lower.iter_mut().zip(tail) {
         *to = from.to_ascii_lowercase();
     }
     let lower = lower.get(..tail.len()).unwrap_or_default();
-    let whole = word.len() <= LONGEST;
-    match lower {
-        b"fatal" | b"panic" | b"panicked" | b"segfault" | b"oom" | b"killed" | b"aborted"
-        | b"critical" | b"emerg" | b"emergency" | b"dumped" | b"crashed" | b"sigsegv"
-        | b"sigkill" | b"sigabrt"
-            if whole =>
-        {
-            Severity::Fatal
+    for (list, level) in
+        [(FATAL, Severity::Fatal), (ERROR, Severity::Error), (WARNING, Severity::Warning)]
+    {
+        if listed && list.contains(&lower) {
+            return level;
         }
-        b"err" | b"failed" | b"failure" | b"failures" | b"fail" | b"fails" | b"failing"
-        | b"exception" | b"traceback" | b"denied" | b"refused" | b"timeout" | b"timed"
-        | b"cannot" | b"could" | b"couldn" | b"unable" | b"undefined" | b"unresolved"
-        | b"invalid" | b"corrupt" | b"corrupted" | b"mismatch" | b"unreachable" | b"rejected"
-        | b"conflict" | b"lost" | b"dead" | b"unhealthy" | b"violates" | b"exhausted"
-        | b"unexpected" | b"deadlock" | b"overflow" | b"crash" | b"abort" | b"severe"
-        | b"forbidden" | b"unauthorized" | b"missing" | b"leak" | b"leaked" | b"stale"
-        | b"fixme" | b"throttled" | b"unknown" | b"violation" | b"unsafe" | b"incompatible"
-        | b"stopped" | b"degraded" | b"expired" | b"replaced" | b"destroyed"
-            if whole =>
-        {
-            Severity::Error
-        }
-        b"warning" | b"warn" | b"warnings" | b"deprecated" | b"retrying" | b"skipped"
-        | b"skipping" | b"ignored" | b"slow" | b"not" | b"unset" | b"untracked" | b"obsolete"
-        | b"vulnerable" | b"vulnerabilities" | b"insecure" | b"todo" | b"outdated"
-            if whole =>
-        {
-            Severity::Warning
-        }
-        _ if [b"error".as_slice(), b"errors", b"exception"]
-            .iter()
-            .any(|end| lower.ends_with(end)) =>
-        {
-            // `test_error` is a name, `TypeError` and `error` are statements.
-            let name = word.contains(&b'_') || !word.is_ascii();
-            if name { Severity::None } else { Severity::Error }
-        }
-        _ => Severity::None,
+    }
+    // `test_error` is a name, `TypeError` and `error` are statements.
+    let statement = !word.contains(&b'_') && word.is_ascii();
+    if statement && ENDS.iter().any(|end| lower.ends_with(end)) {
+        Severity::Error
+    } else {
+        Severity::None
     }
 }
 

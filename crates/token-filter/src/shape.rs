@@ -10,6 +10,9 @@ use crate::keyed::KeyMap;
 /// Words of a line that count towards its novelty.
 const WORDS: usize = 24;
 
+/// How many makes there are.
+const MAKES: usize = 8;
+
 /// Keys that a bounded census holds.
 const BOUND: usize = 1 << 18;
 
@@ -19,6 +22,7 @@ pub(crate) struct Census {
     templates: KeyMap<u32>,
     skeletons: KeyMap<u32>,
     words: KeyMap<u32>,
+    makes: [u32; MAKES],
     lines: u32,
 }
 
@@ -29,6 +33,8 @@ pub(crate) struct Shape {
     pub(crate) template: u64,
     /// Hash of its punctuation.
     pub(crate) skeleton: u64,
+    /// Its make: whether words stand apart, whether columns do, whether another script is used.
+    pub(crate) make: u8,
 }
 
 impl Census {
@@ -40,7 +46,7 @@ impl Census {
                 words.push(word);
             }
         });
-        self.lines = self.lines.saturating_add(1);
+        self.count_line(shape);
         count(&mut self.templates, shape.template);
         count(&mut self.skeletons, shape.skeleton);
         for &word in words.get(start..).unwrap_or_default() {
@@ -59,7 +65,7 @@ impl Census {
                 words.push(word);
             }
         });
-        self.lines = self.lines.saturating_add(1);
+        self.count_line(shape);
         let known = [(&mut self.templates, shape.template), (&mut self.skeletons, shape.skeleton)];
         for (map, key) in known {
             map.entry(key).and_modify(|seen| *seen = seen.saturating_add(1));
@@ -68,6 +74,13 @@ impl Census {
             self.words.entry(*word).and_modify(|seen| *seen = seen.saturating_add(1));
         }
         shape
+    }
+
+    fn count_line(&mut self, shape: Shape) {
+        self.lines = self.lines.saturating_add(1);
+        if let Some(seen) = self.makes.get_mut(usize::from(shape.make)) {
+            *seen = seen.saturating_add(1);
+        }
     }
 
     /// How many lines share the template.
@@ -98,13 +111,46 @@ impl Census {
         } else {
             0
         };
-        density + odd
+        // A sentence in a table is of another make than hundreds of rows, however common its words are.
+        let makes = self.makes.get(usize::from(shape.make)).copied().unwrap_or(0);
+        let foreign = if self.lines >= 24 && makes <= 4.max(self.lines / 128) { 24 } else { 0 };
+        density + odd + foreign
     }
 }
 
 fn count(map: &mut KeyMap<u32>, key: u64) {
     let seen = map.entry(key).or_insert(0);
     *seen = seen.saturating_add(1);
+}
+
+/// A key of the blanks and the word that `line` opens with.
+pub(crate) fn opening(line: &str) -> u64 {
+    let text = line.trim_ascii_start();
+    let word = text.split([' ', '\t']).next().unwrap_or_default();
+    Hash::START.mix((line.len() - text.len()) as u64).bytes(word.as_bytes()).0
+}
+
+/// A key of the template of `line` and the digits that its numbers have before their decimal points.
+pub(crate) fn sizes(line: &str, shape: Shape) -> u64 {
+    let bytes = line.as_bytes();
+    let mut key = Hash(shape.template);
+    let mut index = 0;
+    while let Some(&byte) = bytes.get(index) {
+        if !is_run(byte) {
+            index += 1;
+            continue;
+        }
+        let start = index;
+        while bytes.get(index).is_some_and(|&byte| is_run(byte)) {
+            index += 1;
+        }
+        let run = bytes.get(start..index).unwrap_or_default();
+        let point = start.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b'.');
+        if !point && run.iter().all(u8::is_ascii_digit) {
+            key = key.mix(run.len() as u64);
+        }
+    }
+    key.0
 }
 
 /// The hash of `line` with its values masked.
@@ -126,7 +172,7 @@ impl Hash {
     fn bytes(mut self, bytes: &[u8]) -> Self {
         let mut chunks = bytes.chunks_exact(8);
         for chunk in chunks.by_ref() {
-            self = self.mix(chunk.iter().fold(0, |all, &byte| (all << 8) | u64::from(byte)));
+            self = self.mix(<[u8; 8]>::try_from(chunk).map_or(0, u64::from_be_bytes));
         }
         let rest = chunks.remainder();
         self.mix(rest.iter().fold(rest.len() as u64, |all, &byte| (all << 8) | u64::from(byte)))
@@ -150,7 +196,7 @@ fn mask(line: &str, mut word: impl FnMut(u64)) -> Shape {
     let mut index = 0;
     // Whether the word before the blank holds a slash: a number after it may be a status.
     let (mut slash, mut after_slash) = (false, false);
-    let mut blanks = false;
+    let (mut blanks, mut columns) = (false, false);
     while let Some(&byte) = bytes.get(index) {
         let start = index;
         if is_run(byte) {
@@ -171,6 +217,7 @@ fn mask(line: &str, mut word: impl FnMut(u64)) -> Shape {
             }
             template = template.mix(SPACE);
             blanks |= start > 0;
+            columns |= start > 0 && (index - start > 1 || byte == b'\t');
             (after_slash, slash) = (slash, false);
             // Blanks between words are part of the words; leading ones are layout.
             if start == 0 {
@@ -188,7 +235,8 @@ fn mask(line: &str, mut word: impl FnMut(u64)) -> Shape {
     }
     // A line with blanks, or in another script, is odd among lines without.
     let kind = u64::from(blanks) + 2 * u64::from(!line.is_ascii());
-    Shape { template: template.0, skeleton: skeleton.mix(kind).0 }
+    let make = u8::from(blanks) + 2 * u8::from(!line.is_ascii()) + 4 * u8::from(columns);
+    Shape { template: template.0, skeleton: skeleton.mix(kind).0, make }
 }
 
 /// Adds a run of letters and digits to the template, values masked.
@@ -217,6 +265,12 @@ fn mask_run(
         && before.is_none_or(|byte| {
             matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'(' | b'[' | b'<' | b'`')
         });
+    if digits == 0 {
+        if spoken && run.len() >= 3 {
+            word(word_key(run));
+        }
+        return template.bytes(run);
+    }
     for part in run.chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit()) {
         if part.first().is_some_and(u8::is_ascii_digit) {
             // Four digits and a unit are another magnitude.
@@ -224,9 +278,6 @@ fn mask_run(
             template = template.mix(if large { NUMBER + 0x10 } else { NUMBER });
         } else {
             template = template.bytes(part);
-            if spoken && part.len() >= 3 {
-                word(word_key(part));
-            }
         }
     }
     template
@@ -243,7 +294,7 @@ fn word_key(word: &[u8]) -> u64 {
 
 /// Hexadecimal or base64 that names something: digits mixed into letters, or a long run of hexadecimal.
 fn is_identifier(run: &[u8], digits: usize) -> bool {
-    if run.len() < 6 {
+    if run.len() < 6 || (digits == 0 && run.len() < 12) {
         return false;
     }
     let hex = run.iter().all(u8::is_ascii_hexdigit);

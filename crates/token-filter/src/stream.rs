@@ -186,7 +186,7 @@ fn joined(meta: &Meta<'_>, policy: &Policy, bytes: u64, head: &[u8], spill: Spil
         next = row.raw.end;
         rows.push(row);
     }
-    let sample = estimate_tokens(&String::from_utf8_lossy(head));
+    let sample = estimate_tokens(&decode::text(head));
     let source = Source {
         bytes,
         lines: next,
@@ -194,7 +194,7 @@ fn joined(meta: &Meta<'_>, policy: &Policy, bytes: u64, head: &[u8], spill: Spil
         ends_in_newline: tail.ends_with(b"\n"),
         nature: binary.then(|| decode::nature(head)),
     };
-    from_rows(meta, rows, &source, policy, || String::from_utf8_lossy(head).into_owned())
+    from_rows(meta, rows, &source, policy, || decode::text(head))
 }
 
 /// Writes the two ends of a line that was partly let go, `end` bytes each, around their marker.

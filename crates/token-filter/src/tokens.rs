@@ -25,25 +25,6 @@ pub(crate) fn line_tokens(line: &str) -> u64 {
     (weigh(line.as_bytes()) + newline_price(line.as_bytes())).div_ceil(UNIT)
 }
 
-/// What a piece of text is to the tokenizer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Piece {
-    /// ASCII letters, all lower case but perhaps the first.
-    Lower,
-    /// ASCII letters, upper case.
-    Upper,
-    /// A word with letters outside ASCII.
-    Foreign,
-    /// Up to three digits.
-    Digits,
-    /// Punctuation.
-    Punct,
-    /// Symbols outside ASCII: lines, marks, emoji.
-    Symbols,
-    /// Blanks that no word takes, or line ends.
-    Space,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Lower,
@@ -96,14 +77,98 @@ fn newline_price(line: &[u8]) -> u64 {
     }
 }
 
+/// Splits `bytes` into the tokenizer's pieces, near enough, and adds up their prices.
+///
+/// Every branch here costs the most on texts that no processor can foresee, so a piece is priced where it is found.
 fn weigh(bytes: &[u8]) -> u64 {
+    let at = |index: usize| bytes.get(index).map(|&byte| class(byte));
     let mut total = 0;
     let mut before = b' ';
-    pieces(bytes, |piece, part| {
-        total += price(piece, lead(before, part), part);
-        before = part.last().copied().unwrap_or(b' ');
-    });
+    let mut start = 0;
+    while let Some(first) = at(start) {
+        // One blank or mark of punctuation goes with the word after it.
+        let own = match first {
+            Class::Blank | Class::Punct => match at(start + 1) {
+                Some(Class::Lower | Class::Upper | Class::High) => start + 1,
+                _ => start,
+            },
+            _ => start,
+        };
+        let end = match at(own).unwrap_or(first) {
+            Class::Lower => {
+                let end = run(bytes, own + 1, Class::Lower);
+                total += word_price(false, lead(before, bytes, start), end - start);
+                end
+            }
+            Class::Upper => {
+                let shouted = run(bytes, own + 1, Class::Upper);
+                let end = run(bytes, shouted, Class::Lower);
+                let upper = end == shouted || shouted > own + 1;
+                total += word_price(upper, lead(before, bytes, start), end - start);
+                end
+            }
+            Class::High => {
+                let mut end = own + 1;
+                while matches!(at(end), Some(Class::High | Class::Lower | Class::Upper)) {
+                    end += 1;
+                }
+                total += (end - start) as u64 * 20;
+                end
+            }
+            Class::Digit => {
+                // Never read further than three digits: a long number would be read again for each piece of it.
+                let limit = bytes.len().min(start + 3);
+                total += UNIT;
+                run(bytes.get(..limit).unwrap_or_default(), start, Class::Digit)
+            }
+            Class::Newline => {
+                let end = run(bytes, start, Class::Newline);
+                total += space_price(bytes.get(start..end).unwrap_or_default());
+                end
+            }
+            Class::Blank => {
+                let end = blanks(bytes, start);
+                let part = bytes.get(start..end).unwrap_or_default();
+                total += match part.last() {
+                    Some(&last) if is_space(last) && part.iter().all(|&byte| is_space(byte)) => {
+                        space_price(part)
+                    }
+                    _ if part.get(1).is_some_and(|&byte| byte >= 0x80) => symbol_price(part),
+                    _ => punct_price(part),
+                };
+                end
+            }
+            Class::Mark => {
+                let end = symbols(bytes, start).max(start + 1);
+                total += symbol_price(bytes.get(start..end).unwrap_or_default());
+                end
+            }
+            Class::Punct => {
+                let end = symbols(bytes, start);
+                total += punct_price(bytes.get(start..end).unwrap_or_default());
+                end
+            }
+        };
+        before = bytes.get(end.wrapping_sub(1)).copied().unwrap_or(b' ');
+        start = end;
+    }
     total
+}
+
+fn is_space(byte: u8) -> bool {
+    byte <= b' '
+}
+
+/// The end of the piece that a blank at `start` opens.
+fn blanks(bytes: &[u8], start: usize) -> usize {
+    let end = run(bytes, start, Class::Blank);
+    match bytes.get(end).map(|&byte| class(byte)) {
+        Some(Class::Newline) => run(bytes, end, Class::Newline),
+        // The last blank belongs to what follows, unless that is a number.
+        Some(Class::Digit) | None => end,
+        Some(_) if end - start > 1 => end - 1,
+        Some(_) => symbols(bytes, end),
+    }
 }
 
 /// What a word hangs on; the vocabulary knows words after a blank best and pieces of identifiers least.
@@ -113,73 +178,140 @@ enum Lead {
     Clear,
     /// A mark of punctuation taken along, of those that often open words in code.
     Mark,
+    Slash,
+    Underscore,
+    Dash,
     /// Another mark taken along.
     Sharp,
     /// Letters or digits.
     Inner,
 }
 
-fn lead(before: u8, part: &[u8]) -> Lead {
-    match part.first().map(|&byte| class(byte)) {
-        Some(Class::Punct) if matches!(part, [b'(' | b'.' | b'_' | b'/' | b'@' | b'<', ..]) => {
-            Lead::Mark
-        }
-        Some(Class::Punct) => Lead::Sharp,
-        Some(Class::Lower | Class::Upper) if before.is_ascii_alphanumeric() => Lead::Inner,
-        _ => Lead::Clear,
+const LEADS: [Lead; 7] =
+    [Lead::Clear, Lead::Mark, Lead::Slash, Lead::Underscore, Lead::Dash, Lead::Sharp, Lead::Inner];
+
+/// What the word at `start` hangs on.
+fn lead(before: u8, bytes: &[u8], start: usize) -> Lead {
+    let first = bytes.get(start).copied().unwrap_or(b' ');
+    if first.is_ascii_alphabetic() && before.is_ascii_alphanumeric() {
+        Lead::Inner
+    } else {
+        LEAD_OF[usize::from(first)]
     }
 }
 
-fn price(piece: Piece, lead: Lead, part: &[u8]) -> u64 {
-    let length = part.len() as u64;
-    match (piece, lead) {
-        // Blanks before a carriage return are no piece of the vocabulary.
-        (Piece::Space, _) if length > 2 && part.contains(&b'\r') => 2 * UNIT,
-        (Piece::Digits | Piece::Space, _) => UNIT,
-        (Piece::Lower, Lead::Clear) => match length {
+/// What a word hangs on that starts with each byte.
+static LEAD_OF: [Lead; 256] = {
+    let mut table = [Lead::Clear; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = match byte {
+            b'(' | b'.' | b'@' | b'<' => Lead::Mark,
+            b'/' => Lead::Slash,
+            b'_' => Lead::Underscore,
+            b'-' => Lead::Dash,
+            other if matches!(classify(other), Class::Punct) => Lead::Sharp,
+            _ => Lead::Clear,
+        };
+        if byte == u8::MAX {
+            break table;
+        }
+        byte += 1;
+    }
+};
+
+/// Words shorter than this have their prices in a table: random lengths would cost a jump each.
+const TABLED: usize = 32;
+
+/// The prices of short words: lower case first, then upper, by lead and length.
+static WORDS: [[[u64; TABLED]; LEADS.len()]; 2] = {
+    let mut table = [[[0; TABLED]; LEADS.len()]; 2];
+    let mut lead = 0;
+    while lead < LEADS.len() {
+        let mut length = 0;
+        while length < TABLED {
+            table[0][lead][length] = lower_price(LEADS[lead], length as u64);
+            table[1][lead][length] = upper_price(LEADS[lead], length as u64);
+            length += 1;
+        }
+        lead += 1;
+    }
+    table
+};
+
+fn word_price(upper: bool, lead: Lead, length: usize) -> u64 {
+    match WORDS[usize::from(upper)][lead as usize].get(length) {
+        Some(&price) => price,
+        None if upper => upper_price(lead, length as u64),
+        None => lower_price(lead, length as u64),
+    }
+}
+
+const fn lower_price(lead: Lead, length: u64) -> u64 {
+    match lead {
+        Lead::Clear => match length {
             0..=4 => UNIT,
             5..=8 => 70,
             9..=12 => 82,
             _ => length * 10,
         },
-        (Piece::Lower, Lead::Mark) => match length {
+        Lead::Mark => match length {
             0..=6 => 70,
             7..=10 => 80,
             _ => length * 10,
         },
-        (Piece::Lower, Lead::Sharp) if part.starts_with(b"-") => 50 + length * 9,
-        (Piece::Lower, Lead::Sharp) => match length {
+        // Few folders and files are in the vocabulary with the slash before them.
+        Lead::Slash => match length {
+            0..=4 => 76,
+            5..=6 => 88,
+            7..=10 => 116,
+            _ => length * 13,
+        },
+        Lead::Underscore => match length {
+            0..=6 => 70,
+            _ => 40 + length * 9,
+        },
+        Lead::Dash => 50 + length * 9,
+        Lead::Sharp => match length {
             0..=2 => UNIT,
             3..=10 => 116,
             _ => 40 + length * 9,
         },
-        (Piece::Lower, Lead::Inner) => match length {
+        Lead::Inner => match length {
             0..=1 => UNIT,
             2 => 76,
             3..=5 => 124,
             _ => 40 + length * 24,
         },
-        (Piece::Upper, Lead::Clear) => match length {
-            0..=6 => UNIT + length,
-            _ => length * 15,
-        },
-        (Piece::Upper, Lead::Mark | Lead::Sharp | Lead::Inner) => match length {
-            0..=1 => UNIT,
-            2 => 72,
-            _ => 24 + length * 34,
-        },
-        (Piece::Foreign, _) => length * 20,
-        (Piece::Symbols, _) => symbol_price(part),
-        (Piece::Punct, _) => {
-            let turns = part.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
-            let control = part.iter().filter(|&&byte| byte < b' ' && !byte.is_ascii_whitespace());
-            match length {
-                0..=2 => UNIT,
-                _ => UNIT + length * 2 + turns as u64 * 18,
-            }
-            .saturating_add(control.count() as u64 * 32)
-        }
     }
+}
+
+const fn upper_price(lead: Lead, length: u64) -> u64 {
+    match (lead, length) {
+        (Lead::Clear, 0..=6) => UNIT + length,
+        (Lead::Clear, _) => length * 15,
+        (_, 0..=1) => UNIT,
+        (_, 2) => 72,
+        (Lead::Mark | Lead::Slash | Lead::Underscore, _) => 48 + length * 10,
+        (Lead::Dash | Lead::Sharp | Lead::Inner, _) => 24 + length * 34,
+    }
+}
+
+fn space_price(part: &[u8]) -> u64 {
+    // Blanks before a carriage return are no piece of the vocabulary.
+    if part.len() > 2 && part.contains(&b'\r') { 2 * UNIT } else { UNIT }
+}
+
+fn punct_price(part: &[u8]) -> u64 {
+    let control = part.iter().filter(|&&byte| byte < b' ' && !byte.is_ascii_whitespace()).count();
+    let base = match part.len() as u64 {
+        0..=2 => UNIT,
+        length => {
+            let turns = part.windows(2).filter(|pair| matches!(pair, [a, b] if a != b)).count();
+            UNIT + length * 2 + turns as u64 * 10
+        }
+    };
+    base + control as u64 * 32
 }
 
 /// The vocabulary knows lines of boxes and typographic marks; other symbols are spelt byte by byte.
@@ -196,87 +328,6 @@ fn symbol_price(part: &[u8]) -> u64 {
         };
     }
     total.max(UNIT)
-}
-
-/// Splits `bytes` into the tokenizer's pieces, near enough, and hands each to `each`.
-fn pieces<'a>(bytes: &'a [u8], mut each: impl FnMut(Piece, &'a [u8])) {
-    let at = |index: usize| bytes.get(index).map(|&byte| class(byte));
-    let mut start = 0;
-    while let Some(first) = at(start) {
-        // One blank or mark of punctuation goes with the word after it.
-        let lead = match first {
-            Class::Blank | Class::Punct => match at(start + 1) {
-                Some(Class::Lower | Class::Upper | Class::High) => 1,
-                _ => 0,
-            },
-            _ => 0,
-        };
-        let mut end = start + lead;
-        let piece = match at(end).unwrap_or(first) {
-            Class::Lower => {
-                end = run(bytes, end, Class::Lower);
-                Piece::Lower
-            }
-            Class::Upper => {
-                end = run(bytes, end, Class::Upper);
-                if at(end) == Some(Class::Lower) {
-                    let shouted = end - start - lead;
-                    end = run(bytes, end, Class::Lower);
-                    if shouted == 1 { Piece::Lower } else { Piece::Upper }
-                } else {
-                    Piece::Upper
-                }
-            }
-            Class::High => {
-                while matches!(at(end), Some(Class::High | Class::Lower | Class::Upper)) {
-                    end += 1;
-                }
-                Piece::Foreign
-            }
-            Class::Digit => {
-                end = run(bytes, end, Class::Digit).min(start + 3);
-                Piece::Digits
-            }
-            Class::Newline => {
-                end = run(bytes, end, Class::Newline);
-                Piece::Space
-            }
-            Class::Blank => {
-                end = run(bytes, end, Class::Blank);
-                match at(end) {
-                    Some(Class::Newline) => end = run(bytes, end, Class::Newline),
-                    // The last blank belongs to what follows, unless that is a number.
-                    Some(Class::Digit) | None => {}
-                    Some(_) if end - start > 1 => end -= 1,
-                    Some(_) => {
-                        end = symbols(bytes, end);
-                    }
-                }
-                if bytes.get(start..end).is_some_and(|part| part.iter().any(|&b| b > b' ')) {
-                    if bytes.get(start + 1).is_some_and(|&b| b >= 0x80) {
-                        Piece::Symbols
-                    } else {
-                        Piece::Punct
-                    }
-                } else {
-                    Piece::Space
-                }
-            }
-            Class::Mark => {
-                end = symbols(bytes, end);
-                Piece::Symbols
-            }
-            Class::Punct => {
-                end = symbols(bytes, end);
-                Piece::Punct
-            }
-        };
-        let end = end.max(start + 1);
-        if let Some(part) = bytes.get(start..end) {
-            each(piece, part);
-        }
-        start = end;
-    }
 }
 
 /// The end of the run of `wanted` that starts at `index`.

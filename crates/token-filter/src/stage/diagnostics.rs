@@ -42,17 +42,11 @@ pub(crate) fn trim(rows: &[Row<'_>], fates: &mut [Fate]) {
 
 /// What kind of finding a line opens, if it opens one.
 fn kind(line: &str) -> Option<u64> {
-    let message = ["warning", "error"].iter().find_map(|level| {
-        let at = line.find(level)?;
-        let rest = line.get(at + level.len()..)?;
-        let opens = rest.starts_with(": ") || rest.starts_with('[');
-        // Alone, or behind `path:12:5: `.
-        let before = line.get(..at)?;
-        let placed = before.is_empty()
-            || before.strip_suffix(": ").is_some_and(|place| {
-                place.ends_with(|char: char| char.is_ascii_digit()) && !place.contains(' ')
-            });
-        (opens && placed).then_some(rest)
+    let message = message(line).or_else(|| {
+        // Behind `path:12:5: `.
+        let (place, rest) = line.split_at_checked(memchr::memchr(b' ', line.as_bytes())?)?;
+        let place = place.strip_suffix(':')?;
+        place.ends_with(|char: char| char.is_ascii_digit()).then(|| message(rest.get(1..)?))?
     })?;
     let mut bare = String::with_capacity(message.len());
     let mut quoted = false;
@@ -64,6 +58,12 @@ fn kind(line: &str) -> Option<u64> {
         }
     }
     Some(shape::template(&bare))
+}
+
+/// What stands behind the level that `text` opens with.
+fn message(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("warning").or_else(|| text.strip_prefix("error"))?;
+    (rest.starts_with(": ") || rest.starts_with('[')).then_some(rest)
 }
 
 /// Whether a line is part of a snippet or a note below a finding; anything else ends the block.

@@ -96,7 +96,7 @@ pub(crate) fn is_passing(text: &str) -> bool {
 
 /// The form of a passed test, whatever its name.
 fn passing(text: &str) -> Option<u64> {
-    let text = text.trim();
+    let text = trimmed(text);
     let first = *text.as_bytes().first()?;
     let form = match first {
         b't' if text.starts_with("test ") && text.ends_with(" ... ok") => 1,
@@ -108,7 +108,23 @@ fn passing(text: &str) -> Option<u64> {
         _ if text.ends_with(['D', ']']) && text.contains("::") && is_pytest_pass(text) => 2,
         _ => return None,
     };
-    Some(form)
+    (!has_remark(text)).then_some(form)
+}
+
+/// Whether something is said beside the pass: `✔ rounds (2 ms) # not for halves yet`.
+fn has_remark(text: &str) -> bool {
+    text.find(" # ").is_some_and(|at| {
+        let remark = text.get(at + " # ".len()..).unwrap_or_default();
+        !remark.starts_with("time")
+    })
+}
+
+/// `text` without blanks at its ends; most lines have none.
+fn trimmed(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => text,
+        _ => text.trim(),
+    }
 }
 
 /// `ok 12 - adds`
@@ -171,7 +187,7 @@ fn routine(text: &str) -> Option<u64> {
 
 /// Whether a line's own form shows that it reports routine.
 fn is_chatter(text: &str) -> bool {
-    let text = text.trim();
+    let text = trimmed(text);
     stamp(text).is_some_and(|length| is_prose(text.get(length..).unwrap_or_default()))
         || is_levelled(text)
         || is_step(text)
@@ -282,9 +298,13 @@ fn is_done(text: &str) -> bool {
         Some(at) if text.ends_with(')') => text.get(..at).unwrap_or_default(),
         _ => text,
     };
-    [" ok", " OK", " passed", " PASSED", " done", " Done", " [ok]", " [OK]", " ✓", " ✔"]
-        .iter()
-        .any(|end| text.ends_with(end))
+    // `acct-7   523.50   ok` is a row of data whose last cell is a state.
+    let gaps = text.as_bytes().windows(3);
+    let gaps = gaps.filter(|it| matches!(it, [before, b' ', b' '] if *before != b' ')).count();
+    gaps < 2
+        && [" ok", " OK", " passed", " PASSED", " done", " Done", " [ok]", " [OK]", " ✓", " ✔"]
+            .iter()
+            .any(|end| text.ends_with(end))
 }
 
 #[cfg(test)]
@@ -310,6 +330,7 @@ mod tests {
             "-rw-r--r-- 1 root root  397 Nov 29 19:54 api.ts",
             "root  812  0.0  0.1 /usr/sbin/sshd -D",
             " 12 | open | 2026-03-01 10:00:00",
+            "acct-0007      523.50   ok",
             "src/main.py:12: # TODO",
             "let all = [...rest];",
         ] {
@@ -331,6 +352,9 @@ mod tests {
         }
         assert!(passing("test tests::x ... FAILED").is_none());
         assert!(passing("ok for me").is_none());
+        assert!(passing("✔ rounds (2 ms) # not for halves yet").is_none());
+        assert!(passing("ok 3 - rounds # TODO halves").is_none());
+        assert!(passing("ok 3 - rounds # time=2ms").is_some());
         assert!(routine("   Compiling serde v1.0.2").is_some());
         assert!(routine("Building a wall around the third reactor takes time and more money than we have. Stop").is_none());
     }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::keyed::KeySet;
 use crate::marker;
 use crate::meta::Recovery;
 use crate::row::Row;
@@ -36,11 +37,22 @@ pub(crate) fn cut_blobs(rows: &mut [Row<'_>], recovery: &Recovery) -> bool {
 
 /// Cuts every wide row to a share of `budget` tokens; returns whether one was cut.
 pub(crate) fn cut_wide(rows: &mut [Row<'_>], budget: u64, recovery: &Recovery) -> bool {
-    let wide = rows.iter().filter(|row| row.text.len() > WIDE).count().max(1);
-    let share = usize::try_from(budget).unwrap_or(usize::MAX) / wide;
+    let openings: Vec<u64> = rows
+        .iter()
+        .filter(|row| row.text.len() > WIDE)
+        .map(|row| shape::opening(&row.text))
+        .collect();
+    let budget = usize::try_from(budget).unwrap_or(usize::MAX);
+    let share = (budget / openings.len().max(1)).max(WIDE);
+    // The first of those that open alike is the example of the others and gets more room.
+    let mut seen = KeySet::default();
+    let kinds = openings.iter().filter(|key| seen.insert(**key)).count();
+    let example = share.max(budget / 2 / kinds.max(1));
+    seen.clear();
     let mut any = false;
-    for row in rows.iter_mut().filter(|row| row.text.len() > WIDE) {
-        any |= cut(row, share.max(WIDE), recovery);
+    for (row, key) in rows.iter_mut().filter(|row| row.text.len() > WIDE).zip(openings) {
+        let width = if seen.insert(key) { example } else { share };
+        any |= cut(row, width, recovery);
     }
     any
 }

@@ -11,7 +11,7 @@ use crate::row::{Kind, Row};
 use crate::salience::Severity;
 use crate::stage::fold;
 use crate::stage::window::Traits;
-use crate::tokens::{estimate_tokens, line_tokens};
+use crate::tokens::estimate_tokens;
 
 mod braces;
 mod columns;
@@ -60,7 +60,9 @@ pub(crate) fn rewrite(rows: &[Row<'_>], traits: &[Traits], shown: Range<usize>) 
             }
             let Some((count, text)) = form(rest) else { continue };
             *next = at + count;
-            let before: u64 = rest.iter().take(count).map(|line| line_tokens(line)).sum();
+            let first = shown.start + at;
+            let run = traits.get(first..first + count).unwrap_or_default();
+            let before: u64 = run.iter().map(|it| it.tokens).sum();
             let after = estimate_tokens(&text) + 1;
             if after + WORTH <= before && after * 3 <= before * 2 {
                 found_here = Some((count, text));

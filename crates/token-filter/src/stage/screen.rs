@@ -30,6 +30,9 @@ const SHAPES: usize = 4096;
 
 /// Turns raw lines into rows, `first` being the number of the first one.
 pub(crate) fn rows(output: &[u8], first: u64, binary: bool) -> Vec<Row<'_>> {
+    if !binary && let Some(text) = decode::plain(output) {
+        return plain_rows(text, first);
+    }
     let mut screen = Screen { rows: Vec::new(), at: 0, column: 0, shapes: KeySet::default() };
     let mut number = first;
     let mut rest = output;
@@ -44,6 +47,31 @@ pub(crate) fn rows(output: &[u8], first: u64, binary: bool) -> Vec<Row<'_>> {
         number += 1;
     }
     screen.finish(number)
+}
+
+/// The rows of a text that no terminal would change: its lines, blank ones together.
+fn plain_rows(text: &str, first: u64) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = Vec::with_capacity(text.len() / 64);
+    let mut number = first;
+    let mut start = 0;
+    while start < text.len() {
+        let rest = text.get(start..).unwrap_or_default();
+        let bytes = rest.as_bytes();
+        if bytes.first() == Some(&b'\n') {
+            let count = bytes.iter().take_while(|&&byte| byte == b'\n').count();
+            let lines = number..number + count as u64;
+            number = lines.end;
+            rows.push(Row::new(lines, Cow::Borrowed(rest.get(..count - 1).unwrap_or_default())));
+            start += count;
+        } else {
+            let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+            let line = rest.get(..end).unwrap_or_default();
+            rows.push(Row::new(number..number + 1, Cow::Borrowed(line)));
+            number += 1;
+            start += end + 1;
+        }
+    }
+    rows
 }
 
 /// A row as it stands on the screen.
@@ -87,12 +115,11 @@ impl<'a> Screen<'a> {
             self.push(number, State::Binary);
         } else if below && line.is_empty() && self.extend_blanks() {
         } else if below && !has_control(line) {
-            self.push(number, State::Text(String::from_utf8_lossy(line)));
+            self.push(number, State::Text(decode::text(line)));
         } else if below && let Some(text) = without_colours(line) {
             self.push(number, State::Text(Cow::Owned(text)));
         } else {
-            Writer { screen: self, number, segment: String::new() }
-                .apply(&String::from_utf8_lossy(line));
+            Writer { screen: self, number, segment: String::new() }.apply(&decode::text(line));
             return;
         }
         self.at = self.rows.len();
@@ -121,8 +148,30 @@ impl<'a> Screen<'a> {
             row.raw.end = next;
             next = row.raw.start;
         }
+        if rows.iter().any(|row| row.text.contains('\n')) {
+            rows = rows.into_iter().flat_map(split).collect();
+        }
         rows
     }
+}
+
+/// A row and the states kept above it, each a row of its own if there are raw lines enough for them.
+///
+/// So they are rows to every later stage, as they would be if the answer were compacted again.
+fn split(row: Row<'_>) -> Vec<Row<'_>> {
+    let lines = row.text.split('\n').count() as u64;
+    let blank = row.text.bytes().all(|byte| byte == b'\n');
+    if blank || row.kind != Kind::Text || row.raw.end - row.raw.start < lines {
+        return vec![row];
+    }
+    let raw = row.raw.clone();
+    let end = |number: u64| if number + 1 == lines { raw.end } else { raw.start + number + 1 };
+    (0..)
+        .zip(row.text.split('\n'))
+        .map(|(number, line)| {
+            Row::new(raw.start + number..end(number), Cow::Owned(line.to_owned()))
+        })
+        .collect()
 }
 
 fn settle(live: Live<'_>) -> Row<'_> {
@@ -169,7 +218,7 @@ fn trim_returns(mut line: &[u8]) -> &[u8] {
 
 /// Whether a byte of `line` may move the cursor or show nothing.
 fn has_control(line: &[u8]) -> bool {
-    line.iter().any(|&byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f)
+    decode::any(line, |byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f)
 }
 
 /// The text of a line whose only escapes are colours; `None` if there are others.
@@ -465,7 +514,7 @@ mod tests {
     fn a_row_survives_an_unrelated_successor() {
         check(
             "[bar] 1% of x\n\u{1b}[1A\u{1b}[2K[bar] 2% of x\nwater on the floor\n\u{1b}[1A\u{1b}[2K[bar] 3% of x\n",
-            &["[bar] 2% of x", "water on the floor\n[bar] 3% of x"],
+            &["[bar] 2% of x", "water on the floor", "[bar] 3% of x"],
         );
     }
 

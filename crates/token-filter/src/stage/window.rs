@@ -6,9 +6,12 @@
 //! too small to be worth one is filled. Invariants: deterministic, `O(n log n)`, the sum stays within the budget.
 
 use crate::keyed::{KeyMap, KeySet};
-use crate::row::Fate;
+use crate::row::{Fate, Row};
 use crate::salience::Severity;
-use crate::shape::Shape;
+use crate::shape::{self, Shape};
+
+mod heading;
+mod magnitude;
 
 /// What is known of a row when rows compete.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +32,10 @@ pub(crate) struct Traits {
 
 /// Rare rows without alarming words that are shown at most.
 const RARE: usize = 64;
+/// What it adds to a row's novelty that its numbers are of another size.
+const OUTLIER: u32 = 16;
+/// Rows that open alike before the first of them is shown for all.
+const OPENING: u32 = 8;
 /// Rows at both ends that are always shown.
 const FIRST: usize = 2;
 const LAST: usize = 5;
@@ -41,6 +48,8 @@ pub(crate) struct Plan {
     places: Vec<usize>,
     traits: Vec<Traits>,
     barred: Vec<bool>,
+    /// For every place the place of its heading.
+    headings: Vec<Option<usize>>,
     marker: u64,
     rare: Vec<usize>,
     alarming: Vec<usize>,
@@ -49,17 +58,23 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Ranks the rows; `marker` is the price of a marker in tokens.
-    pub(crate) fn new(traits: &[Traits], fates: &[Fate], marker: u64) -> Self {
+    pub(crate) fn new(rows: &[Row<'_>], traits: &[Traits], fates: &[Fate], marker: u64) -> Self {
         let standing = || {
             let rows = fates.iter().zip(traits).enumerate();
             rows.filter(|(_, (fate, _))| **fate != Fate::Trimmed)
         };
-        let places = standing().map(|(index, _)| index).collect();
+        let places: Vec<usize> = standing().map(|(index, _)| index).collect();
+        let texts: Vec<&str> = places
+            .iter()
+            .map(|&place| rows.get(place).map(|row| row.text.as_ref()).unwrap_or_default())
+            .collect();
         let barred = standing().map(|(_, (fate, _))| !fate.is_shown()).collect();
         let traits: Vec<Traits> = standing().map(|(_, (_, it))| *it).collect();
-        let (rare, alarming) = (by_rarity(&traits), by_alarm(&traits));
-        let firsts = first_of_each_shape(&traits);
-        Self { places, traits, barred, marker, rare, alarming, firsts }
+        let outliers = magnitude::outliers(&texts, &traits);
+        let (rare, alarming) = (by_rarity(&traits, &outliers), by_alarm(&traits));
+        let firsts = first_of_each_shape(&texts, &traits);
+        let headings = heading::headings(texts.into_iter());
+        Self { places, traits, barred, headings, marker, rare, alarming, firsts }
     }
 
     /// Lowers the shown rows of `fates` to `budget` tokens.
@@ -71,10 +86,10 @@ impl Plan {
             choice.take(index, share(12));
         }
         for &index in &self.rare {
-            choice.take(index, share(50));
+            choice.take_with_heading(index, share(50), share(56));
         }
         for &index in &self.alarming {
-            choice.take(index, share(62));
+            choice.take_with_heading(index, share(62), share(66));
         }
         surroundings(&self.traits, &mut choice, share(74));
         for &index in &self.firsts {
@@ -91,12 +106,19 @@ impl Plan {
 }
 
 /// Rare rows, the most unlike first.
-fn by_rarity(traits: &[Traits]) -> Vec<usize> {
-    let score = |it: &Traits| it.novelty + 12 * it.severity as u32;
+fn by_rarity(traits: &[Traits], outliers: &[bool]) -> Vec<usize> {
+    let is_outlier = |index: usize| outliers.get(index).copied().unwrap_or(false);
+    let score = |index: usize| {
+        let extra = if is_outlier(index) { OUTLIER } else { 0 };
+        traits.get(index).map(|it| it.novelty + 12 * it.severity as u32 + extra)
+    };
     let mut rare: Vec<usize> = (0..traits.len())
-        .filter(|&index| traits.get(index).is_some_and(|it| it.alike <= 2 && !it.blank))
+        .filter(|&index| {
+            let it = traits.get(index);
+            it.is_some_and(|it| (it.alike <= 2 || is_outlier(index)) && !it.blank)
+        })
         .collect();
-    rare.sort_by_key(|&index| std::cmp::Reverse(traits.get(index).map(score)));
+    rare.sort_by_key(|&index| std::cmp::Reverse(score(index)));
     let mut plain = 0;
     rare.retain(|&index| {
         let alarming = traits.get(index).is_some_and(|it| it.severity >= Severity::Error);
@@ -148,7 +170,17 @@ fn surroundings(traits: &[Traits], choice: &mut Choice<'_>, limit: u64) {
     }
 }
 
-fn first_of_each_shape(traits: &[Traits]) -> Vec<usize> {
+/// The first row of each common shape, and of each common opening among rows that share no shape.
+fn first_of_each_shape(texts: &[&str], traits: &[Traits]) -> Vec<usize> {
+    let mut openings: KeyMap<u32> = KeyMap::default();
+    let opening = |index: usize| {
+        let alone = traits.get(index).is_some_and(|it| !it.blank && it.alike <= 2);
+        texts.get(index).filter(|_| alone).map(|text| shape::opening(text))
+    };
+    for key in (0..traits.len()).filter_map(opening) {
+        *openings.entry(key).or_insert(0) += 1;
+    }
+    openings.retain(|_, count| *count >= OPENING);
     let mut seen = KeySet::default();
     let mut firsts: Vec<usize> = (0..traits.len())
         .filter(|&index| {
@@ -159,6 +191,10 @@ fn first_of_each_shape(traits: &[Traits]) -> Vec<usize> {
         .collect();
     firsts.sort_by_key(|&index| std::cmp::Reverse(traits.get(index).map(|it| it.alike)));
     firsts.truncate(RARE);
+    firsts.extend(
+        (0..traits.len())
+            .filter(|&index| opening(index).is_some_and(|key| openings.remove(&key).is_some())),
+    );
     firsts
 }
 
@@ -207,6 +243,15 @@ impl<'p> Choice<'p> {
             *kept = true;
         }
         true
+    }
+
+    /// Keeps a row, and its heading while that stays within `wider`.
+    fn take_with_heading(&mut self, index: usize, limit: u64, wider: u64) {
+        if self.take(index, limit)
+            && let Some(heading) = self.plan.headings.get(index).copied().flatten()
+        {
+            self.take(heading, wider);
+        }
     }
 
     /// Keeps rows from the end and from the beginning, three to two.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// One output and its sidecar.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Case {
     /// `family/name`.
     pub(crate) id: String,
@@ -13,7 +13,7 @@ pub(crate) struct Case {
     pub(crate) facts: Facts,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) argv: String,
     pub(crate) exit_code: i32,
@@ -38,7 +38,21 @@ impl Case {
 
 /// Reads the whole corpus, in order of id.
 pub(crate) fn corpus() -> Vec<Case> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    read_all("tests/corpus", 114)
+}
+
+/// Reads the second corpus, in order of id: its facts were written before any of its outputs had been compacted.
+pub(crate) fn blind_corpus() -> Vec<Case> {
+    read_all("tests/corpus_blind", 78)
+}
+
+/// Both.
+pub(crate) fn all_cases() -> Vec<Case> {
+    [corpus(), blind_corpus()].concat()
+}
+
+fn read_all(folder: &str, count: usize) -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut cases: Vec<Case> = entries(&root)
         .into_iter()
         .filter(|path| path.is_dir())
@@ -47,7 +61,7 @@ pub(crate) fn corpus() -> Vec<Case> {
         .map(|path| read(&root, &path))
         .collect();
     cases.sort_by(|a, b| a.id.cmp(&b.id));
-    assert_eq!(cases.len(), 114, "the corpus is whole");
+    assert_eq!(cases.len(), count, "{folder} is whole");
     cases
 }
 

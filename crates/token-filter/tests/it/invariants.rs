@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use token_filter::{Compacted, Meta, OmissionKind, Policy, Recovery, Stream, compact};
 
-use crate::case::{corpus, real_tokens};
+use crate::case::{all_cases, real_tokens};
 
 fn policy(budget: u64, stored: bool) -> Policy {
     let recovery =
@@ -88,6 +88,23 @@ proptest! {
     }
 }
 
+/// A row that was overwritten and kept is a row to later stages, as it is when the answer is read again.
+#[test]
+fn an_overwritten_row_counts_like_any_other() {
+    let hit =
+        |file: u32, number: u32| format!("src/store/file{file}.rs:{number}: let x = {number};\n");
+    let raw = [
+        hit(6, 2_799).repeat(8),
+        hit(0, 1_351).repeat(8),
+        "\u{1b}[1A\u{1b}[2K\u{1b}[32mprogress\u{1b}[0m\r45%\n".to_owned(),
+        "test group::case_0 ... ok\n".repeat(3),
+    ]
+    .concat();
+    let (meta, policy) = (Meta::new("./run", Some(1)), policy(0, false));
+    let once = compact(&meta, raw.as_bytes(), &policy);
+    assert_eq!(compact(&meta, once.text.as_bytes(), &policy).text, once.text);
+}
+
 /// Shown lines and omitted ranges together are the raw lines, in order.
 #[test]
 fn shown_and_omitted_lines_partition_the_raw_lines() {
@@ -119,7 +136,7 @@ fn shown_and_omitted_lines_partition_the_raw_lines() {
 
 #[test]
 fn compacting_a_compacted_output_changes_nothing() {
-    for case in corpus() {
+    for case in all_cases() {
         for budget in [8_000, 4_000, 1_000] {
             let policy = policy(budget, true);
             let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));

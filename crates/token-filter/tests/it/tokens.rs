@@ -2,7 +2,7 @@
 
 use token_filter::{Meta, Policy, compact, estimate_tokens};
 
-use crate::case::{corpus, real_tokens};
+use crate::case::{all_cases, real_tokens};
 
 /// Largest error, in percent of the real count, and the tokens that short texts may be off besides.
 const BOUND: u64 = 15;
@@ -18,7 +18,7 @@ fn check(id: &str, text: &str) -> Option<String> {
 #[test]
 fn raw_and_compacted_outputs_are_within_the_bound() {
     let mut failures = Vec::new();
-    for case in corpus().into_iter().filter(|case| case.id != "text/binary") {
+    for case in all_cases().into_iter().filter(|case| case.id != "text/binary") {
         failures.extend(check(&case.id, &String::from_utf8_lossy(&case.raw)));
         let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
         let answer = compact(&meta, &case.raw, &Policy::default());

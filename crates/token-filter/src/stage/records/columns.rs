@@ -13,7 +13,11 @@ const WIDEST: usize = 40;
 /// Rewrites the run that opens `lines`; returns its length and text.
 pub(super) fn rewrite(lines: &[&str]) -> Option<(usize, String)> {
     // A form of one word shares nothing.
-    lines.first().filter(|line| line.contains([' ', '\t']))?;
+    let blanks = blanks(lines.first()?);
+    // Rows of one form have as many blanks, and that is seen without splitting them.
+    if blanks == 0 || lines.get(..LEAST)?.iter().any(|line| self::blanks(line) != blanks) {
+        return None;
+    }
     let first = split(lines.first()?)?;
     let mut varies = vec![false; first.len()];
     let mut rows = vec![first];
@@ -35,14 +39,16 @@ pub(super) fn rewrite(lines: &[&str]) -> Option<(usize, String)> {
     if slots == 0 {
         return Some((rows.len(), lines.get(..rows.len())?.join("\n")));
     }
-    let mut text = String::new();
-    marker::columns(rows.len(), &mut text);
+    // Both ends stand as they were printed: they show how to read the rest, and are found as they are.
+    let last = lines.get(rows.len() - 1)?;
+    let mut text = format!("{}\n", lines.first()?);
+    marker::columns(rows.len() - 2, &mut text);
     text.push('\n');
     for ((word, gap), &varies) in rows.first()?.iter().zip(&varies) {
         text.push_str(if varies { "{}" } else { word });
         text.push_str(gap);
     }
-    for row in &rows {
+    for row in rows.get(1..rows.len() - 1)? {
         text.push('\n');
         let words = row.iter().zip(&varies).filter(|(_, varies)| **varies).map(|(word, _)| word.0);
         for (index, word) in words.enumerate() {
@@ -52,7 +58,13 @@ pub(super) fn rewrite(lines: &[&str]) -> Option<(usize, String)> {
             text.push_str(word);
         }
     }
+    text.push('\n');
+    text.push_str(last);
     Some((rows.len(), text))
+}
+
+fn blanks(line: &str) -> usize {
+    line.bytes().filter(|&byte| byte == b' ' || byte == b'\t').count()
 }
 
 /// The words of a line, each with what stands behind it; the first word may be empty.
@@ -63,17 +75,17 @@ fn split(line: &str) -> Option<Vec<(&str, &str)>> {
     let mut parts = Vec::new();
     let mut rest = line;
     while !rest.is_empty() {
-        let word = rest.find(|char| !is_word(char)).unwrap_or(rest.len());
+        let word = rest.bytes().position(|byte| !is_word(byte)).unwrap_or(rest.len());
         let behind = rest.get(word..)?;
-        let gap = behind.find(is_word).unwrap_or(behind.len());
+        let gap = behind.bytes().position(is_word).unwrap_or(behind.len());
         parts.push((rest.get(..word)?, behind.get(..gap)?));
         rest = behind.get(gap..)?;
     }
     (parts.len() <= WIDEST).then_some(parts)
 }
 
-fn is_word(char: char) -> bool {
-    char != ' ' && char != '\t'
+fn is_word(byte: u8) -> bool {
+    byte != b' ' && byte != b'\t'
 }
 
 /// Whether two rows have the same form. An empty first word stays empty.
@@ -96,16 +108,19 @@ mod tests {
         let (count, text) = rewrite(&lines).unwrap();
         assert_eq!(count, 7);
         assert!(text.starts_with(
-            "[… rewritten: 7 lines, the form below filled with the words of each row]\n\
-             asset {} {} KiB [emitted] [small] {}\nc.0.js 0 (page-0)\nc.1.js 37 (page-1)\n"
+            "asset c.0.js 0 KiB [emitted] [small] (page-0)\n\
+             [… rewritten: 5 lines, the form below filled with the words of each row]\n\
+             asset {} {} KiB [emitted] [small] {}\nc.1.js 37 (page-1)\nc.2.js 74 (page-2)\n"
         ));
-        let mut out = text.lines().skip(1);
-        let form = out.next().unwrap();
-        let filled: Vec<String> = out
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!((rows[0], rows[rows.len() - 1]), (lines[0], lines[6]));
+        let form = rows[2];
+        let filled: Vec<String> = rows[3..rows.len() - 1]
+            .iter()
             .map(|row| {
                 row.split(' ').fold(form.to_owned(), |form, word| form.replacen("{}", word, 1))
             })
             .collect();
-        assert_eq!(filled, lines[..7]);
+        assert_eq!(filled, lines[1..6]);
     }
 }
