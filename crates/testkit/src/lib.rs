@@ -17,5 +17,5 @@ mod snapshot;
 
 pub use case::{Case, cases};
 pub use fixture::Fixture;
-pub use require::{Missing, require};
+pub use require::{Missing, program, require};
 pub use snapshot::Snapshot;

@@ -41,3 +41,14 @@ pub fn require<T>(test: &str, probe: Result<T, Missing>) -> Option<T> {
         }
     }
 }
+
+/// Whether a program is on `PATH`, for [`require`]: a machine with a compiler and nothing else runs the rest.
+///
+/// # Errors
+///
+/// [`Missing`] with the program's name.
+pub fn program(name: &str) -> Result<(), Missing> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+    if found { Ok(()) } else { Err(Missing(format!("the program {name}"))) }
+}

@@ -130,6 +130,10 @@ fn a_job_and_a_command_meet_on_the_loopback_network() {
         );
         return;
     }
+    let test = "a_job_and_a_command_meet_on_the_loopback_network";
+    if testkit::require(test, testkit::program("python3")).is_none() {
+        return;
+    }
     let id = start(&session, "python3 -u -m http.server --bind 127.0.0.1 8123");
     read_until(&session, &id, "Serving HTTP");
     let script = "python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page').read())\"";

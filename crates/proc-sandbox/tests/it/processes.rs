@@ -120,7 +120,7 @@ while time.time() < end:
 fn a_process_that_is_always_another_one_does_not_survive() {
     use rustix::event::{PollFd, PollFlags, Timespec};
     use rustix::fs::{Mode, OFlags};
-    let place = crate::host::with_python();
+    let Some(place) = crate::host::with_python() else { return };
     let fifo = place.fixture.root().join("fifo");
     let made = std::process::Command::new("/usr/bin/mkfifo").arg(&fifo).status().unwrap();
     assert!(made.success());
