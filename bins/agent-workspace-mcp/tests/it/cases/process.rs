@@ -177,7 +177,12 @@ fn every_case_holds(name: &str, launch: &Launch, asked: &Asked) {
     let (harmless, dangerous) = (cases(|case| !case.danger), cases(|case| case.danger));
     let mut verdicts = judge_all(&harmless, launch, &doctor);
     settle(&harmless, &verdicts, launch);
-    let guarded = require(name, guard::run(name));
+    let guarded = {
+        // Processes are counted for a user over the whole machine, and not all of them can be seen behind a guard:
+        // the fork bomb of another rung would leave no room for this one's server.
+        let _alone = QUIET.lock().unwrap_or_else(PoisonError::into_inner);
+        require(name, guard::run(name))
+    };
     if let Some(guarded) = &guarded {
         verdicts.extend(guarded.clone());
         settle(&dangerous, &verdicts, launch);
