@@ -43,10 +43,10 @@ pub struct Settings {
     /// error, warn, info, debug or trace [default: info]
     #[arg(long, env = "LOG_LEVEL", global = true, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// How commands are confined: auto, landlock or none [default: auto]
+    /// The strongest confinement to try: auto, native-full, native-noproc, landlock or none [default: auto]
     #[arg(long, env = "SANDBOX", global = true, value_name = "MODE")]
     sandbox: Option<String>,
-    /// The least confinement a command may run under: landlock or none [default: landlock]
+    /// The least confinement a command may run under: native-full, native-noproc, landlock or none [default: landlock]
     #[arg(long, env = "REQUIRE", global = true, value_name = "RUNG")]
     require: Option<String>,
     /// Network of commands: off, on or allow=HOST,HOST [default: off]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use cap_std::ambient_authority;
@@ -18,6 +18,7 @@ use tempfile::TempDir;
 use workspace_jail::{Jail, Options, Protect};
 
 use crate::config::{Config, Network};
+use crate::locked::lock;
 use crate::reply::{ErrorKind, Failure};
 use crate::shell::{self, Shell};
 
@@ -78,9 +79,9 @@ impl Native {
             tracing::error!(error = format!("{error:#}"), "no disposable sandbox");
             Failure::new(ErrorKind::Internal, "a disposable sandbox could not be made here")
         })?;
-        match made.shell.refusal() {
+        match made.shell.refused() {
             None => Ok(made),
-            Some(_) => Err(made.shell.refused()),
+            Some(failure) => Err(failure),
         }
     }
 
@@ -191,8 +192,4 @@ fn is_abandoned(parent: &Dir, name: &Path) -> bool {
     let ours = rustix::fs::fstat(&dir)
         .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
     ours && flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

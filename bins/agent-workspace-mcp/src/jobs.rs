@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use proc_runner::{Cancel, End, Limits, Outcome};
 use proc_sandbox::Rung;
 
+use crate::locked::lock;
 use crate::output_store::{Recording, Stored};
 use crate::reply::{ErrorKind, Failure};
 use crate::shell::{Ready, rung_of, with_source};
@@ -259,9 +260,4 @@ impl Job {
     pub fn broken(&self) -> Option<String> {
         lock(&self.progress).broken.clone()
     }
-}
-
-/// A panic while it was held leaves nothing half done that a later call could not go on from.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,6 +24,7 @@ pub mod environment;
 pub mod guard;
 pub mod jobs;
 pub mod languages;
+mod locked;
 pub mod output_store;
 pub mod protected;
 pub mod reply;

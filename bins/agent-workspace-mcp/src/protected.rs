@@ -16,11 +16,13 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
 use workspace_jail::{Jail, NOISE, Protect};
+
+use crate::locked::lock;
 
 /// Entries of the workspace a look goes through.
 pub const LOOKED_AT: usize = 10_000;
@@ -336,10 +338,6 @@ fn keys_of(text: &str) -> Vec<String> {
         }
     }
     found.into_iter().collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -109,11 +109,11 @@ impl Shell {
         }
     }
 
-    /// The refusal of a command, where none is run.
-    pub fn refused(&self) -> Failure {
+    /// The answer to every command, where none is run.
+    pub fn refused(&self) -> Option<Failure> {
         match &self.confinement {
-            Kind::Refused { told, .. } => unavailable(told),
-            _ => unavailable("nothing stands against it"),
+            Kind::Refused { told, .. } => Some(unavailable(told)),
+            _ => None,
         }
     }
 

@@ -1,8 +1,8 @@
-//! The network allow-list of the command sandbox: an HTTP proxy that reaches the listed hosts and nothing else.
+//! An allow-list for the network of hostile programs: an HTTP proxy that reaches the listed hosts and nothing else.
 //!
-//! Commands run in a network namespace that has nothing but loopback. A socket that listens *there* is accepted from
-//! *here*, in the server's own namespace: what this module dials goes out, and it is the one way out. The clients find
-//! it through `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`; one that ignores them reaches nobody.
+//! The programs run in a network namespace that has nothing but loopback. A socket that listens *there* is accepted from
+//! *here*, in the embedding program's own namespace: what the proxy dials goes out, and it is the one way out. Clients
+//! find it through `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`; one that ignores them reaches nobody.
 //!
 //! `CONNECT host:port` opens a tunnel; `GET http://host/path` (any method) sends one request in plain HTTP and closes.
 //! Everything else gets a 4xx or 5xx with one line of text that says what to do.
@@ -32,7 +32,7 @@
 //!   `*.HOST`: data fits into a name that is looked up.
 //! - Inside a tunnel the bytes are opaque. Where a listed host shares its address with others (a content delivery
 //!   network), a client can ask it for another name (domain fronting), and a host that relays is a way out.
-//! - The resolver is the server's: its search list and `/etc/hosts` apply.
+//! - The resolver is the embedding program's: its search list and `/etc/hosts` apply.
 //! - A public address that leads back here through somebody's address translation is not known for the machine's own.
 //! - Time-outs measure silence: a peer that sends a byte a minute keeps its connection until the proxy is dropped.
 //!

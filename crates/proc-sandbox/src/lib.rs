@@ -104,8 +104,8 @@
 //!
 //! With namespaces, all that does not depend on the command is done once, by [`Sandbox::new`]: the view is built in
 //! namespaces that outlive the process that made them, because the sandbox holds them by descriptor. A command joins
-//! them and makes its own below; see `place.rs`. The example `cost` measures it: `sh -c true` took 1.1 ms without and
-//! 4.9 ms with everything, where `bwrap --unshare-all` took 7.7 to 12.5 ms (medians on two busy cores).
+//! them and makes its own below; see `place.rs`. `sh -c true` took 1.2 ms without and 3.7 ms with everything, where
+//! `bwrap --unshare-all` took 5.3 ms (medians of 200 on two cores; the example `cost` measures the first two).
 //!
 //! # Features
 //!

@@ -25,7 +25,7 @@ use rustix::process::WaitOptions;
 use crate::layer::{landlock, privileges};
 use crate::places::{Grant, Place};
 use crate::sys::Forbid;
-use crate::view::{Identity, TEMPORARY, View};
+use crate::view::{Identity, SHARED_MEMORY, TEMPORARY, View};
 use crate::wire::{Handles, Namespace, Slot};
 
 /// Namespaces that all commands of a place share.
@@ -286,7 +286,7 @@ fn enter_root(
     options.extend(size.as_deref().map(|size| ("size", size)));
     let temporary = tmpfs(&options).map_err(step("make /tmp"))?;
     put(&fixed(TEMPORARY, temporary)).map_err(step("make /tmp"))?;
-    let size = view.shm_bytes.to_string();
+    let size = SHARED_MEMORY.to_string();
     let shared = tmpfs(&[("mode", "1777"), ("size", &size)]).map_err(step("make /dev/shm"))?;
     put(&fixed("/dev/shm", shared)).map_err(step("make /dev/shm"))?;
     match terminals().and_then(|mount| put(&fixed("/dev/pts", mount))) {

@@ -88,8 +88,9 @@ impl Sandbox {
     ///
     /// # Security
     ///
-    /// Places are opened once, here, and granted by what was found. The policy must come from the operator: a
-    /// file in the workspace may not decide what lies outside of it.
+    /// Places are opened once, here, and granted by what was found; where there are namespaces they are shown by their
+    /// real paths a moment later, the workspace alone being compared with what was opened. The policy must come from
+    /// the operator: a file in the workspace may not decide what lies outside of it.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a policy's descriptors are the sandbox's from here on"
@@ -272,14 +273,8 @@ impl Sandbox {
         let (core, others): (Vec<_>, Vec<_>) = rlimits::plan(&self.limits)
             .into_iter()
             .partition(|limit| limit.resource == Limited::Core);
-        let mut steps = vec![
-            Step::ResetSignals,
-            Step::LeaveTerminal,
-            Step::UsualMask,
-            Step::CloseDescriptors,
-            Step::FirstToGo,
-            Step::NoCoreFile(core),
-        ];
+        let mut steps = fresh_process();
+        steps.push(Step::NoCoreFile(core));
         let plan = &self.plan;
         steps.extend(plan.user.map(|(user, group)| Step::BecomeUser { user, group }));
         steps.extend([Step::Enter, Step::Split]);
@@ -341,16 +336,12 @@ impl Sandbox {
                 None
             }
         };
-        let mut steps = vec![
-            Step::ResetSignals,
-            Step::LeaveTerminal,
-            Step::UsualMask,
-            Step::CloseDescriptors,
-            Step::FirstToGo,
+        let mut steps = fresh_process();
+        steps.extend([
             Step::EnterDirectory,
             Step::Limits(rlimits::plan(&policy.limits)),
             Step::EmptyBoundingSet,
-        ];
+        ]);
         steps.extend(owner.map(|(user, group)| Step::BecomeUser { user, group }));
         steps.extend([Step::NoNewPrivileges, Step::DropCapabilities]);
         steps.extend(ruleset.as_ref().map(|_| Step::Landlock));
@@ -459,6 +450,17 @@ impl Plan {
 }
 
 const ARCHITECTURES: &str = "run on x86_64, aarch64 or riscv64";
+
+/// The first steps on every rung: what a process has that nobody made on purpose.
+fn fresh_process() -> Vec<Step> {
+    vec![
+        Step::ResetSignals,
+        Step::LeaveTerminal,
+        Step::UsualMask,
+        Step::CloseDescriptors,
+        Step::FirstToGo,
+    ]
+}
 
 fn encode(steps: &[Step]) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(steps)

@@ -17,7 +17,7 @@ use crate::places::{Grant, Place};
 use crate::{Error, HostRead, Net, Policy};
 
 /// Bytes of `/dev/shm`.
-const SHARED_MEMORY: u64 = 64 << 20;
+pub(crate) const SHARED_MEMORY: u64 = 64 << 20;
 /// Directories commands may fill, whatever they keep there goes with the sandbox.
 pub(crate) const TEMPORARY: &str = "/tmp";
 /// Terminals, which commands may open and find none.
@@ -68,7 +68,6 @@ pub(crate) struct View {
     pub(crate) texts: Vec<(Bytes, String)>,
     pub(crate) workspace: Bytes,
     pub(crate) tmp_bytes: Option<u64>,
-    pub(crate) shm_bytes: u64,
     pub(crate) private_network: bool,
     /// Whether somebody outside is to be reached through a socket that listens inside.
     pub(crate) listen: bool,
@@ -93,7 +92,6 @@ impl View {
             texts: Vec::new(),
             workspace: Bytes::from(workspace.as_path()),
             tmp_bytes: policy.limits.tmp,
-            shm_bytes: SHARED_MEMORY,
             private_network,
             listen: policy.net == Net::Proxy,
         };

@@ -271,3 +271,11 @@ impl Drop for Binary {
         drop(self.child.wait());
     }
 }
+
+/// Whether a process whose command line begins with `mark` is there.
+pub(crate) fn is_running(mark: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.starts_with(mark.as_bytes())
+    })
+}

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Answer, Binary, Session};
+use crate::harness::{Answer, Binary, Session, is_running};
 
 /// Starts a job and tells its id.
 fn start(session: &Session, command: &str) -> String {
@@ -28,13 +28,6 @@ fn read_until(session: &Session, id: &str, there: &str) -> Answer {
     }
 }
 
-fn survives(mark: &str) -> bool {
-    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.starts_with(mark.as_bytes())
-    })
-}
-
 #[test]
 fn a_job_is_answered_at_once_read_while_it_runs_and_stopped() {
     let session = Session::new("//- a\n");
@@ -55,7 +48,7 @@ fn a_job_is_answered_at_once_read_while_it_runs_and_stopped() {
     let answer = session.call("stop_job", json!({"job_id": id}));
     assert!(!answer.is_error && answer.text.contains(": stopped, Exit code: "), "{answer:?}");
     assert_eq!(answer.facts["cancelled"], true);
-    assert!(!survives(&mark));
+    assert!(!is_running(&mark));
     let again = session.call("stop_job", json!({"job_id": id}));
     assert!(again.text.contains("had ended already"), "{again:?}");
     let answer = session.call("read_output", json!({"output_id": id}));
@@ -151,7 +144,7 @@ fn jobs_end_with_the_server() {
         let command = format!("setsid bash -c 'exec -a {mark} sleep 300' & sleep 300");
         server.call(1, "run_bash", json!({"command": command, "background": true}));
         let give_up = Instant::now() + Duration::from_secs(30);
-        while !survives(&mark) {
+        while !is_running(&mark) {
             assert!(Instant::now() < give_up, "the job does not start");
         }
         if kill {
@@ -160,10 +153,10 @@ fn jobs_end_with_the_server() {
             server.close_input();
             let (success, took) = server.ended();
             assert!(success && took < Duration::from_secs(10), "{took:?}");
-            assert!(!survives(&mark), "it ended before its job");
+            assert!(!is_running(&mark), "it ended before its job");
         }
         let give_up = Instant::now() + Duration::from_secs(30);
-        while survives(&mark) {
+        while is_running(&mark) {
             assert!(Instant::now() < give_up, "the job outlives the server");
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
-use crate::harness::{Answer, Binary, Session};
+use crate::harness::{Answer, Binary, Session, is_running};
 
 fn run(session: &Session, language: &str, code: &str) -> Answer {
     session.call("execute_code", json!({"language": language, "code": code}))
@@ -126,11 +126,7 @@ fn a_timeout_ends_everything_and_keeps_the_output() {
         "{answer:?}"
     );
     assert_eq!(answer.facts["error_kind"], "timeout");
-    let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        line.starts_with(mark.as_bytes())
-    });
-    assert!(!alive);
+    assert!(!is_running(&mark));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::Fixture;
 
-use crate::harness::Binary;
+use crate::harness::{Binary, is_running};
 
 const COMMANDS: u64 = 1000;
 const AT_ONCE: u64 = 50;
@@ -93,10 +93,7 @@ fn a_thousand_commands_leave_nothing_behind() {
             // Cancelled calls have no answer to wait for.
             let pong = server.request(u64::from(u32::MAX), "ping", json!({}));
             assert!(pong["result"].is_object());
-            let survivors = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
-                let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-                line.starts_with(mark.as_bytes())
-            });
+            let survivors = is_running(&mark);
             let (descriptors, resident, zombies) = state(server);
             if !survivors && zombies == 0 {
                 return (descriptors, resident);
