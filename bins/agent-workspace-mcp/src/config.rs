@@ -40,6 +40,9 @@ pub struct Settings {
     /// Raw output stored of one command [default: 1073741824]
     #[arg(long, env = "MAX_OUTPUT_BYTES", global = true, value_name = "BYTES")]
     max_output_bytes: Option<String>,
+    /// Calls that may run at one time; more wait for their turn [default: 64]
+    #[arg(long, env = "MAX_CONCURRENT_CALLS", global = true, value_name = "N")]
+    max_concurrent_calls: Option<String>,
     /// error, warn, info, debug or trace [default: info]
     #[arg(long, env = "LOG_LEVEL", global = true, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -72,6 +75,17 @@ pub struct Settings {
         default_missing_value = "true"
     )]
     read_only: Option<String>,
+    /// Answer a second time as structured content, complete, for programs
+    #[arg(
+        long,
+        env = "STRUCTURED",
+        global = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    structured: Option<String>,
 }
 
 /// Values of `SANDBOX`; those of `REQUIRE` are the same without the first.
@@ -82,6 +96,8 @@ const CEILINGS: [(&str, Rung); 5] = [
     ("landlock", Rung::Landlock),
     ("none", Rung::None),
 ];
+
+const SWITCH: [(&str, bool); 4] = [("false", false), ("true", true), ("0", false), ("1", true)];
 
 /// The network of commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,6 +130,8 @@ pub struct Config {
     pub output_budget: u64,
     /// Raw output stored of one command, in bytes.
     pub max_output_bytes: u64,
+    /// Calls that may run at one time.
+    pub max_concurrent_calls: usize,
     /// Level of the log on stderr.
     pub log_level: tracing::Level,
     /// The highest rung that is tried; with [`Rung::None`] there is no kernel boundary, and every result says so.
@@ -130,6 +148,10 @@ pub struct Config {
     pub audit_dir: Option<PathBuf>,
     /// The reading tools alone.
     pub read_only: bool,
+    /// Answers carry a complete structured copy.
+    pub structured: bool,
+    /// Who works in this workspace, where several do in theirs; named in the audit log.
+    pub client: Option<String>,
     /// A program that is this server, for an embedding program that is not. Never from flag or environment.
     pub helper: Option<PathBuf>,
 }
@@ -203,6 +225,11 @@ impl Settings {
                 self.max_output_bytes.as_deref(),
                 defaults.max_output_bytes,
             )?,
+            max_concurrent_calls: number(
+                "MAX_CONCURRENT_CALLS",
+                self.max_concurrent_calls.as_deref(),
+                defaults.max_concurrent_calls,
+            )?,
             log_level: log_level(self.log_level.as_deref())?,
             ceiling,
             floor,
@@ -222,11 +249,8 @@ impl Settings {
                 &[("allow", Hardlinks::Allow), ("deny", Hardlinks::Deny)],
             )?,
             audit_dir: set_path(self.audit_dir.as_ref()),
-            read_only: choice(
-                "READ_ONLY",
-                self.read_only.as_deref(),
-                &[("false", false), ("true", true), ("0", false), ("1", true)],
-            )?,
+            read_only: choice("READ_ONLY", self.read_only.as_deref(), &SWITCH)?,
+            structured: choice("STRUCTURED", self.structured.as_deref(), &SWITCH)?,
             ..defaults
         })
     }
@@ -244,6 +268,7 @@ impl Config {
             max_write_bytes: 5_242_880,
             output_budget: 8000,
             max_output_bytes: 1_073_741_824,
+            max_concurrent_calls: 64,
             log_level: tracing::Level::INFO,
             ceiling: Rung::NativeFull,
             floor: Rung::Landlock,
@@ -252,6 +277,8 @@ impl Config {
             hardlinks: Hardlinks::Allow,
             audit_dir: None,
             read_only: false,
+            structured: false,
+            client: None,
             helper: None,
         }
     }

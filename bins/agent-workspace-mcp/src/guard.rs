@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use proc_runner::Cancel;
 use rmcp::model::JsonObject;
@@ -14,29 +14,58 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit;
+use crate::progress::Heard;
 use crate::reply::{ErrorKind, Failure, Reply};
 use crate::tools::Row;
 use crate::workspace::{Session, Workspace};
+
+/// What a call has from whoever makes it.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Cancelled when the caller no longer wants the answer.
+    pub cancelled: CancellationToken,
+    /// Cancelled when the server is to end.
+    pub ending: CancellationToken,
+    /// Where the call's command can be heard while it runs.
+    pub heard: Heard,
+}
+
+/// How long a call may wait for its turn before it is told to come again.
+const WAITING: Duration = Duration::from_secs(30);
 
 /// Runs the tool of `row`; the answer comes when everything the call started has ended.
 pub async fn call(
     workspace: Arc<Workspace>,
     row: &'static Row,
     arguments: JsonObject,
-    cancelled: CancellationToken,
-    ending: CancellationToken,
+    caller: Caller,
 ) -> Reply {
+    let Caller { cancelled, ending, heard } = caller;
     let started = Instant::now();
     let shown = audit::cut(&arguments);
     let bytes_in = serde_json::to_string(&arguments).map_or(0, |text| text.len());
     tracing::info!(tool = row.name, arguments = %shown, "TOOL_CALL");
 
-    let reply = match Cancel::new() {
-        Err(error) => {
+    let turn = tokio::select! {
+        turn = tokio::time::timeout(WAITING, workspace.turns.acquire()) => turn.ok().and_then(Result::ok),
+        () = cancelled.cancelled() => None,
+        () = ending.cancelled() => None,
+    };
+    let reply = match (Cancel::new(), &turn) {
+        (_, None) if cancelled.is_cancelled() || ending.is_cancelled() => {
+            Failure::new(ErrorKind::Cancelled, "[cancelled] before it began").into()
+        }
+        (_, None) => {
+            let most = workspace.config.max_concurrent_calls;
+            let text = format!("{most} calls are running and none of them ends; try again later");
+            Failure::new(ErrorKind::Busy, text).into()
+        }
+        (Err(error), _) => {
             Failure::new(ErrorKind::Internal, format!("no descriptor for the call: {error}")).into()
         }
-        Ok(cancel) => {
-            let session = Session { workspace: Arc::clone(&workspace), cancel: cancel.clone() };
+        (Ok(cancel), Some(_)) => {
+            let session =
+                Session { workspace: Arc::clone(&workspace), cancel: cancel.clone(), heard };
             let mut work = tokio::task::spawn_blocking(move || run(row, &session, arguments));
             let ended = tokio::select! {
                 ended = &mut work => ended,
@@ -47,6 +76,7 @@ pub async fn call(
         }
     };
 
+    drop(turn);
     record(&workspace, row, &shown, bytes_in, started, &reply);
     reply
 }
@@ -132,10 +162,8 @@ mod tests {
         let replies = calls
             .iter()
             .map(|row| {
-                let ending = CancellationToken::new();
-                let call =
-                    call(Arc::clone(&workspace), row, JsonObject::new(), cancelled.clone(), ending);
-                runtime.block_on(call)
+                let caller = Caller { cancelled: cancelled.clone(), ..Caller::default() };
+                runtime.block_on(call(Arc::clone(&workspace), row, JsonObject::new(), caller))
             })
             .collect();
         let dir = cap_std::fs::Dir::open_ambient_dir(

@@ -15,6 +15,7 @@
 
 pub mod arguments;
 pub mod audit;
+pub mod client_log;
 pub mod command;
 pub mod config;
 #[cfg(feature = "container")]
@@ -22,12 +23,16 @@ pub mod contained;
 pub mod disposables;
 pub mod environment;
 pub mod guard;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod jobs;
 pub mod languages;
 mod locked;
 pub mod output_store;
+pub mod progress;
 pub mod protected;
 pub mod reply;
+pub mod resources;
 pub mod running;
 pub mod schema;
 pub mod server;

@@ -96,6 +96,33 @@ impl OutputStore {
         }
     }
 
+    /// The ids and kept bytes of at most `limit` outputs, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the store's directory cannot be read.
+    pub fn newest(&self, limit: usize) -> io::Result<Vec<(String, u64)>> {
+        let Some(dir) = &self.dir else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for entry in dir.entries()? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
+                continue;
+            };
+            // What was swept meanwhile is not there any more.
+            let Ok(meta) = entry.metadata() else { continue };
+            found.push((meta.modified()?.into_std(), id.to_owned()));
+        }
+        found.sort_by(|one, other| other.cmp(one));
+        found.truncate(limit);
+        let sized = found.into_iter().filter_map(|(_, id)| {
+            let stored = self.open(&id).ok().flatten()?;
+            Some((id, stored.kept_bytes()))
+        });
+        Ok(sized.collect())
+    }
+
     /// Drops the outputs that are too old or over the quota, oldest first and each as a whole.
     pub fn sweep(&self) {
         let Some(dir) = &self.dir else { return };

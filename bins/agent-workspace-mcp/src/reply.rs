@@ -6,9 +6,11 @@
 mod from_edit;
 mod from_jail;
 
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use crate::resources;
 
 /// Key of the facts in a result's `_meta`.
 pub const FACTS: &str = "agent-workspace/result";
@@ -235,15 +237,38 @@ impl From<Failure> for Reply {
     }
 }
 
+impl Reply {
+    /// The answer on the wire. With `structured` it is there a second time, complete, for programs that ask for it,
+    /// and a stored output is linked; clients of models show either copy, so without the word there is one.
+    pub fn into_result(self, structured: bool) -> CallToolResult {
+        let Self { text, facts: Facts(facts), error } = self;
+        let mut content = vec![ContentBlock::text(text.as_str())];
+        let mut copy = None;
+        if structured {
+            if let Some(id) = facts.get("output_id").and_then(Value::as_str) {
+                let link = Resource::new(resources::address(id), format!("output {id}"));
+                content.push(ContentBlock::resource_link(link.with_mime_type("text/plain")));
+            }
+            let mut object = facts.clone();
+            object.insert("text".to_owned(), Value::String(text));
+            copy = Some(Value::Object(object));
+        }
+        let mut result = if error.is_some() {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        };
+        let mut meta = MetaObject::new();
+        meta.insert(FACTS.to_owned(), Value::Object(facts));
+        result.meta = Some(meta);
+        result.structured_content = copy;
+        result
+    }
+}
+
 impl From<Reply> for CallToolResult {
     fn from(reply: Reply) -> Self {
-        let content = vec![ContentBlock::text(reply.text)];
-        let mut result =
-            if reply.error.is_some() { Self::error(content) } else { Self::success(content) };
-        let mut meta = MetaObject::new();
-        meta.insert(FACTS.to_owned(), Value::Object(reply.facts.0));
-        result.meta = Some(meta);
-        result
+        reply.into_result(false)
     }
 }
 

@@ -8,9 +8,10 @@ use proc_sandbox::Rung;
 use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
 
 use crate::output_store::{OutputStore, Recording};
+use crate::progress::Heard;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::shell::{Ready, rung_of, with_source};
-use crate::workspace::Workspace;
+use crate::workspace::{Session, Workspace};
 
 /// How a command ended, whoever ran it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +103,7 @@ pub struct Output<'w> {
     recording: Recording,
     /// Why the recording is not whole, if it is not.
     broken: Option<io::Error>,
+    heard: Heard,
 }
 
 impl<'w> Output<'w> {
@@ -110,17 +112,20 @@ impl<'w> Output<'w> {
     /// # Errors
     ///
     /// [`ErrorKind::Internal`] when it could not be stored.
-    pub fn begin(workspace: &'w Workspace) -> Result<Self, Failure> {
+    pub fn begin(session: &'w Session) -> Result<Self, Failure> {
+        let workspace = &session.workspace;
         let store = &workspace.outputs;
         let recording = store.begin().map_err(|error| {
             Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
         })?;
         let policy = Policy::default().with_budget_tokens(workspace.config.output_budget);
-        Ok(Self { store, stream: Stream::new(&policy), recording, broken: None })
+        let heard = session.heard.clone();
+        Ok(Self { store, stream: Stream::new(&policy), recording, broken: None, heard })
     }
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.heard.push(bytes);
         self.stream.push(bytes);
         if self.broken.is_none() {
             self.broken = self.recording.push(bytes).err();
@@ -129,7 +134,7 @@ impl<'w> Output<'w> {
 
     /// Shortens the output. It is stored first: a marker that names it must be redeemable.
     fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
-        let Self { store, mut stream, mut recording, mut broken } = self;
+        let Self { store, mut stream, mut recording, mut broken, heard: _ } = self;
         let worth = store.is_available() && recording.is_worth_storing();
         if worth && broken.is_none() {
             broken = recording.store().err();

@@ -1,19 +1,26 @@
 //! The MCP side of the server: what it is, which tools it lists, and the way a call takes through the guard.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, Reference, Role,
     ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 
+use crate::client_log::{ClientLog, SetLevel};
 use crate::config::Network;
-use crate::guard;
+use crate::guard::{self, Caller};
+use crate::progress::{self, Heard};
 use crate::reply::{Failure, Reply};
+use crate::resources;
 use crate::schema::input_schema;
 use crate::tools::{self, Effect, Row};
 use crate::workspace::Workspace;
@@ -27,18 +34,24 @@ to be the only place. It refuses ambiguous places and results that no longer par
 write_file makes new files. run_bash runs bash; output is shortened around what matters, and each gap \
 names the read_output call that returns it.";
 
-/// The server of one workspace; clones share it.
+/// How an agent works well here, for clients that offer prompts.
+const GUIDE: &str = include_str!("guide.md");
+/// The guide's name as a prompt.
+const GUIDE_NAME: &str = "agent-workspace";
+
+/// The server of one workspace, for one session; clones share both.
 #[derive(Debug, Clone)]
 pub struct Server {
     workspace: Arc<Workspace>,
     /// Cancelled when the server is to end: running commands end with it.
     ending: CancellationToken,
+    log: ClientLog,
 }
 
 impl Server {
     /// A server of `workspace`; when `ending` is cancelled, running commands are ended.
     pub fn new(workspace: Arc<Workspace>, ending: CancellationToken) -> Self {
-        Self { workspace, ending }
+        Self { workspace, ending, log: ClientLog::default() }
     }
 
     fn rows(&self) -> impl Iterator<Item = &'static Row> {
@@ -49,21 +62,53 @@ impl Server {
         &self,
         name: &str,
         arguments: JsonObject,
-        cancelled: CancellationToken,
-    ) -> Result<Reply, ErrorData> {
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
         let Some(row) = self.rows().find(|row| row.name == name) else {
             let known: Vec<_> = self.rows().map(|row| row.name).collect();
             let message = format!("unknown tool '{name}'; the tools are {}", known.join(", "));
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, message, None));
         };
+        let started = Instant::now();
+        let heard = Heard::default();
+        let caller = Caller {
+            cancelled: context.ct.clone(),
+            ending: self.ending.clone(),
+            heard: heard.clone(),
+        };
+        let work = guard::call(Arc::clone(&self.workspace), row, arguments, caller);
+        let token = context.meta.get_progress_token();
+        let reply = progress::during(work, &context.peer, token, &heard).await;
+        self.log.call(row.name, reply.error, started.elapsed(), context).await;
+        Ok(reply.into_result(self.workspace.config.structured))
+    }
+
+    /// Runs what looks at stored outputs on a thread that may block.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> Result<T, ErrorData> + Send + 'static,
+    ) -> Result<T, ErrorData> {
         let workspace = Arc::clone(&self.workspace);
-        Ok(guard::call(workspace, row, arguments, cancelled, self.ending.clone()).await)
+        tokio::task::spawn_blocking(move || work(&workspace))
+            .await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
 }
 
 impl ServerHandler for Server {
+    #[expect(
+        deprecated,
+        reason = "clients of the older protocol versions still ask for log messages"
+    )]
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let capabilities = ServerCapabilities::builder()
+            .enable_completions()
+            .enable_logging()
+            .enable_prompts()
+            .enable_resources()
+            .enable_tools()
+            .build();
+        let mut info = ServerConfig::new(capabilities);
         let mut implementation =
             Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         implementation.title = Some("Agent Workspace".into());
@@ -94,8 +139,83 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let reply = self.call(&request.name, arguments, context.ct).await?;
-        Ok(CallToolResult::from(reply).into())
+        Ok(self.call(&request.name, arguments, &context).await?.into())
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevel,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.log.set_level(&request);
+        Ok(())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.blocking(resources::list).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let read = self.blocking(move |workspace| resources::read(workspace, &request.uri)).await?;
+        Ok(read.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let guide = Prompt::new(GUIDE_NAME, Some("How to work well in this workspace"), None)
+            .with_title("Working in an agent workspace");
+        Ok(ListPromptsResult::with_all_items(vec![guide]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if request.name != GUIDE_NAME {
+            let message = format!("unknown prompt; the only one is '{GUIDE_NAME}'");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, GUIDE)]).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let is_output = matches!(request.r#ref, Reference::Resource(_))
+            && request.argument.name == resources::VARIABLE;
+        let mut values = Vec::new();
+        if is_output {
+            let start = request.argument.value;
+            values = self.blocking(move |workspace| resources::complete(workspace, &start)).await?;
+        }
+        let total = u32::try_from(values.len()).ok();
+        let more = values.len() > CompletionInfo::MAX_VALUES;
+        values.truncate(CompletionInfo::MAX_VALUES);
+        let mut found = CompletionInfo::default();
+        (found.values, found.total, found.has_more) = (values, total, Some(more));
+        Ok(CompleteResult::new(found))
     }
 
     /// A `tools/call` whose `arguments` are no object does not reach `call_tool`; it is answered here.
@@ -115,11 +235,16 @@ impl ServerHandler for Server {
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, message, None));
         };
         let arguments = params.and_then(|params| params.get("arguments"));
-        let reply = match arguments.and_then(|given| given.as_str()).map(serde_json::from_str) {
-            Some(Ok(arguments)) => self.call(name, arguments, context.ct).await?,
-            _ => Failure::invalid_args("'arguments' must be an object of named arguments").into(),
+        let object = arguments
+            .and_then(|given| given.as_str())
+            .and_then(|text| serde_json::from_str(text).ok());
+        let result = if let Some(arguments) = object {
+            self.call(name, arguments, &context).await?
+        } else {
+            let text = "'arguments' must be an object of named arguments";
+            CallToolResult::from(Reply::from(Failure::invalid_args(text)))
         };
-        serde_json::to_value(CallToolResult::from(reply))
+        serde_json::to_value(result)
             .map(CustomResult::new)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }

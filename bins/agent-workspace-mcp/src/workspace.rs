@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use cap_std::fs::Dir;
 use proc_runner::Cancel;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use workspace_jail::{Jail, Options};
 
 use crate::audit::Audit;
@@ -14,6 +15,7 @@ use crate::config::Config;
 use crate::disposables::{self, Disposables};
 use crate::jobs::Jobs;
 use crate::output_store::OutputStore;
+use crate::progress::Heard;
 use crate::protected::Protected;
 use crate::shell::{Shell, with_source};
 use crate::state::{self, StateError};
@@ -36,6 +38,8 @@ pub struct Workspace {
     pub shell: Shell,
     /// Outputs that answers refer to.
     pub outputs: OutputStore,
+    /// One for each call that may run at one time.
+    pub turns: Semaphore,
     /// The record of calls.
     pub audit: Audit,
     /// Why there is no record, where there is none.
@@ -49,6 +53,8 @@ pub struct Session {
     pub workspace: Arc<Workspace>,
     /// Ends the command of this call.
     pub cancel: Cancel,
+    /// What its command prints is heard here while it runs.
+    pub heard: Heard,
 }
 
 impl Workspace {
@@ -93,7 +99,19 @@ impl Workspace {
         let (jobs, disposables) = (Jobs::default(), Disposables::default());
         disposables::sweep(&jail);
         let audit = Audit::new(dir);
-        Ok(Self { config, jail, protected, disposables, jobs, shell, outputs, audit, unrecorded })
+        let turns = Semaphore::new(config.max_concurrent_calls);
+        Ok(Self {
+            config,
+            jail,
+            protected,
+            disposables,
+            jobs,
+            shell,
+            outputs,
+            turns,
+            audit,
+            unrecorded,
+        })
     }
 
     /// Says on the log and in the record on what terms the server works.

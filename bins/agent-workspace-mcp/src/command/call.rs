@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{log_to_stderr, runtime, say, say_error};
 use crate::config::Config;
+use crate::guard::{self, Caller};
+use crate::tools;
 use crate::workspace::Workspace;
-use crate::{guard, tools};
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Options {
@@ -47,7 +48,7 @@ pub(super) fn run(options: &Options, mut config: Config) -> anyhow::Result<ExitC
                 interrupted.cancel();
             }
         });
-        guard::call(workspace, row, arguments, cancelled, CancellationToken::new()).await
+        guard::call(workspace, row, arguments, Caller { cancelled, ..Caller::default() }).await
     });
     if !reply.text.is_empty() {
         say(&reply.text)?;

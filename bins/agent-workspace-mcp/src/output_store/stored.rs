@@ -47,6 +47,11 @@ impl Stored {
         self.manifest.total_lines
     }
 
+    /// Bytes that are kept of it.
+    pub fn kept_bytes(&self) -> u64 {
+        self.manifest.head_bytes + self.manifest.tail_bytes
+    }
+
     /// Bytes between the two kept ends that the operator's cap dropped.
     pub fn dropped_bytes(&self) -> u64 {
         self.manifest.dropped_bytes()

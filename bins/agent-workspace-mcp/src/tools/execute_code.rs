@@ -76,7 +76,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         let native = initialize_sandbox::native(workspace, false)?;
         workspace.disposables.add(Place::Native(Box::new(native)))?
     };
-    let mut output = Output::begin(workspace)?;
+    let mut output = Output::begin(session)?;
     let (ended, sandbox) = match &*place {
         Place::Native(native) => in_native(session, native, language, &code, timeout, &mut output)?,
         #[cfg(feature = "container")]
@@ -113,7 +113,7 @@ fn in_native(
     let rung = native.shell.rung();
     let prepare = |line: &str| native.shell.prepare(line, native.jail.open_dir(".")?, &[]);
     let look = format!("command -v {} >/dev/null", language.program);
-    let mut ignored = Output::begin(workspace)?;
+    let mut ignored = Output::begin(session)?;
     let (found, _) = running::run(
         prepare(&look)?,
         workspace.config.command_timeout,

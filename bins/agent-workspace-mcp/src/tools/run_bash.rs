@@ -68,7 +68,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     if background {
         return start(workspace, ready, given_timeout);
     }
-    let mut output = Output::begin(workspace)?;
+    let mut output = Output::begin(session)?;
     let (ended, sandbox) =
         running::run(ready, timeout, &session.cancel, &mut output, workspace.shell.rung())?;
     drop(hold);
