@@ -1,16 +1,23 @@
-//! The audit log: one JSON line for each call, in a directory that no command can reach.
+//! The audit log: one JSON line for each call and each refusal that matters, where no command can reach it.
 //!
-//! Invariants: a line is whole or absent, a newline in an argument stays escaped inside its line, and the
-//! log's size is bounded by rotation. Several servers may share one log, so each append takes a lock.
-//! A log that cannot be written costs the record, never the call.
+//! Invariants: a line is whole or absent, a newline in an argument stays escaped inside its line, the log's size is
+//! bounded by rotation, each line names the digest of the one before it, and what looks like a secret is not
+//! written. Several servers may share one log, so each append takes a lock. A log that cannot be written costs the
+//! record, never the call.
 
-use std::io::Write as _;
+pub mod chain;
+mod redact;
 
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use std::io::{Seek as _, SeekFrom, Write as _};
+
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
 use chrono::{SecondsFormat, Utc};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+use self::chain::Link;
+use self::redact::redact;
 
 /// The current file.
 pub const FILE: &str = "audit.jsonl";
@@ -20,11 +27,14 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 const KEPT: u32 = 4;
 /// Longer argument values are cut to this many characters.
 const MAX_VALUE: usize = 500;
+/// Arguments that are longer than this in all are cut as one value: 32 KiB.
+const MAX_ARGUMENTS: usize = 32 * 1024;
 
 /// Appends lines to the log.
 #[derive(Debug)]
 pub struct Audit {
     dir: Option<Dir>,
+    client: Option<String>,
 }
 
 /// One call, as it is written.
@@ -32,7 +42,7 @@ pub struct Audit {
 pub struct Call<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// The arguments as they were sent, long values cut.
+    /// The arguments as they were sent, long values cut, secrets redacted.
     pub arguments: &'a Value,
     /// `ok` or `error`.
     pub outcome: &'static str,
@@ -45,12 +55,19 @@ pub struct Call<'a> {
     pub bytes_in: usize,
     /// Bytes of the answer's text.
     pub bytes_out: usize,
+    /// Tokens of the arguments, estimated.
+    pub tokens_in: u64,
+    /// Tokens of the answer's text, estimated.
+    pub tokens_out: u64,
     /// Tokens of a command's raw output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_tokens: Option<&'a Value>,
     /// Tokens of what was shown of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out_tokens: Option<&'a Value>,
+    /// How the command ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<&'a Value>,
     /// Rung of the sandbox the command ran in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<&'a Value>,
@@ -58,17 +75,21 @@ pub struct Call<'a> {
 
 #[derive(Serialize)]
 struct Line<'a, T> {
+    #[serde(flatten)]
+    link: Link,
     time: String,
     event: &'a str,
     pid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
     #[serde(flatten)]
     body: &'a T,
 }
 
 impl Audit {
-    /// A log in `dir`; without one nothing is recorded.
-    pub fn new(dir: Option<Dir>) -> Self {
-        Self { dir }
+    /// A log in `dir`; without one nothing is recorded. `client` is named in every line, where there are several.
+    pub fn new(dir: Option<Dir>, client: Option<String>) -> Self {
+        Self { dir, client }
     }
 
     /// Records one call.
@@ -86,65 +107,124 @@ impl Audit {
         self.append("protected", &serde_json::json!({ "changes": changes }));
     }
 
+    /// Records that a call tried to leave the workspace, or to touch what is protected.
+    pub fn refused(&self, tool: &str, error_kind: &str, arguments: &Value) {
+        let event = if error_kind == "outside_workspace" { "escape" } else { "denied" };
+        let body =
+            serde_json::json!({ "tool": tool, "error_kind": error_kind, "arguments": arguments });
+        self.append(event, &body);
+    }
+
+    /// Records what a command asked of the network and did not get.
+    pub fn denied_network(&self, denials: &[String]) {
+        self.append("denied", &serde_json::json!({ "network": denials }));
+    }
+
     fn append(&self, event: &str, body: &impl Serialize) {
         let Some(dir) = &self.dir else { return };
         let time = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-        let line = Line { time, event, pid: std::process::id(), body };
-        let written = serde_json::to_vec(&line)
-            .map_err(std::io::Error::from)
-            .and_then(|line| append_line(dir, line));
+        let (pid, client) = (std::process::id(), self.client.as_deref());
+        let written = append_line(dir, |link| {
+            let line = Line { link, time, event, pid, client, body };
+            serde_json::to_vec(&line).map_err(std::io::Error::from)
+        });
         if let Err(error) = written {
             tracing::error!(%error, "audit log not written");
         }
     }
 }
 
-fn append_line(dir: &Dir, mut line: Vec<u8>) -> std::io::Result<()> {
-    line.push(b'\n');
+/// Appends the line that `make` gives for its place in the chain.
+fn append_line(
+    dir: &Dir,
+    make: impl FnOnce(Link) -> std::io::Result<Vec<u8>>,
+) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     let lock = dir.open_with("audit.lock", &options)?;
     flock(&lock, FlockOperation::LockExclusive)?;
+    options.read(true);
     let mut file = dir.open_with(FILE, &options)?;
-    let length = file.metadata()?.len();
+    let next = chain::next(dir, &mut file)?;
+    let seq = next.seq;
+    let mut line = make(next)?;
+    let digest = chain::digest(&line);
+    line.push(b'\n');
+    let length = file.seek(SeekFrom::End(0))?;
     if length > 0 && length + line.len() as u64 > MAX_FILE {
         rotate(dir)?;
         file = dir.open_with(FILE, &options)?;
+    } else if length > 0 && !ends_in_newline(&mut file, length)? {
+        // A server was ended in the middle of a line. What it wrote stays, and this line stands alone.
+        line.insert(0, b'\n');
     }
-    file.write_all(&line)
+    file.write_all(&line)?;
+    chain::keep_head(dir, seq, &digest)
+}
+
+fn ends_in_newline(file: &mut File, length: u64) -> std::io::Result<bool> {
+    let mut last = [0];
+    file.seek(SeekFrom::Start(length - 1))?;
+    std::io::Read::read_exact(file, &mut last)?;
+    Ok(last == *b"\n")
 }
 
 fn rotate(dir: &Dir) -> std::io::Result<()> {
-    let name = |number: u32| format!("audit.{number}.jsonl");
     for number in (1..KEPT).rev() {
-        match dir.rename(name(number), dir, name(number + 1)) {
+        match dir.rename(rotated(number), dir, rotated(number + 1)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    dir.rename(FILE, dir, name(1))
+    dir.rename(FILE, dir, rotated(1))
 }
 
-/// Arguments as the log keeps them: strings over 500 characters cut, with their length appended.
+fn rotated(number: u32) -> String {
+    format!("audit.{number}.jsonl")
+}
+
+/// The log's files that are there, the oldest first.
+pub(crate) fn files(dir: &Dir) -> impl Iterator<Item = (String, std::io::Result<File>)> {
+    let names = (1..=KEPT).rev().map(rotated).chain([FILE.to_owned()]);
+    names.filter_map(|name| match dir.open(&name) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        opened => Some((name, opened)),
+    })
+}
+
+/// Arguments as the log keeps them: strings over 500 characters cut, with their length appended, and what looks like
+/// a secret replaced.
 pub fn cut(arguments: &Map<String, Value>) -> Value {
-    fn cut_value(value: &Value) -> Value {
-        match value {
-            Value::String(text) => {
-                let length = text.chars().count();
-                if length <= MAX_VALUE {
-                    return value.clone();
-                }
-                let head: String = text.chars().take(MAX_VALUE).collect();
-                format!("{head}… ({length} characters)").into()
-            }
-            Value::Array(items) => items.iter().map(cut_value).collect(),
-            Value::Object(object) => {
-                object.iter().map(|(key, value)| (key.clone(), cut_value(value))).collect()
-            }
-            other => other.clone(),
+    let cut: Value =
+        arguments.iter().map(|(key, value)| (key.clone(), cut_value(key, value))).collect();
+    let text = cut.to_string();
+    if text.len() <= MAX_ARGUMENTS { cut } else { cut_text(&text).into() }
+}
+
+fn cut_value(key: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if redact::is_secret_name(key) && !text.is_empty() => {
+            redact::REDACTED.into()
         }
+        Value::String(text) => cut_text(text).into(),
+        Value::Array(items) => items.iter().map(|item| cut_value(key, item)).collect(),
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| (key.clone(), cut_value(key, value))).collect()
+        }
+        other => other.clone(),
     }
-    arguments.iter().map(|(key, value)| (key.clone(), cut_value(value))).collect()
+}
+
+fn cut_text(text: &str) -> String {
+    // A secret that begins within what is kept is seen whole, or as good as.
+    let looked_at: String = text.chars().take(MAX_VALUE * 4).collect();
+    let clean = redact(&looked_at);
+    let length = text.chars().count();
+    if length <= MAX_VALUE && clean.chars().count() <= MAX_VALUE {
+        return clean.into_owned();
+    }
+    let head: String = clean.chars().take(MAX_VALUE).collect();
+    format!("{head}… ({length} characters)")
 }
 
 #[cfg(test)]
@@ -164,7 +244,7 @@ mod tests {
     fn a_newline_in_a_value_stays_inside_its_line() {
         let place = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
-        let audit = Audit::new(Some(dir));
+        let audit = Audit::new(Some(dir), None);
         audit.start(&json!({"x": "a\n{\"event\":\"forged\"}"}));
         audit.start(&json!({"x": 2}));
         let lines = lines(place.path());
@@ -179,7 +259,7 @@ mod tests {
         let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
         let half = vec![b'x'; usize::try_from(MAX_FILE / 2).unwrap() + 1];
         for _ in 0..8 {
-            append_line(&dir, half.clone()).unwrap();
+            append_line(&dir, |_| Ok(half.clone())).unwrap();
         }
         let mut names: Vec<_> = dir
             .entries()
@@ -194,6 +274,7 @@ mod tests {
                 "audit.2.jsonl",
                 "audit.3.jsonl",
                 "audit.4.jsonl",
+                "audit.head",
                 "audit.jsonl",
                 "audit.lock"
             ]
@@ -209,5 +290,27 @@ mod tests {
         let cut = cut(&arguments);
         assert_eq!(cut["a"], format!("{}… (501 characters)", "é".repeat(500)));
         assert_eq!(cut["b"][0], "y".repeat(500));
+    }
+
+    #[test]
+    fn many_short_values_are_bounded_too() {
+        let many: Map<String, Value> = (0..5000).map(|n| (n.to_string(), "x".into())).collect();
+        let Value::String(text) = cut(&many) else { panic!("not cut") };
+        assert!(text.len() < 600 && text.ends_with(" characters)"), "{text}");
+    }
+
+    #[test]
+    fn a_secret_is_not_written_by_value_or_by_name() {
+        let Value::Object(arguments) = json!({
+            "command": "curl -H 'Authorization: Bearer abcdefgh12345678' https://u:p4ssw0rd@example.net",
+            "password": "hunter2",
+        }) else {
+            unreachable!("an object was written")
+        };
+        let text = cut(&arguments).to_string();
+        for secret in ["abcdefgh12345678", "p4ssw0rd", "hunter2"] {
+            assert!(!text.contains(secret), "{text}");
+        }
+        assert!(text.contains("example.net"), "{text}");
     }
 }

@@ -30,6 +30,8 @@ pub struct Caller {
     pub heard: Heard,
 }
 
+/// Characters of an answer in the server's log.
+const SNIPPET: usize = 200;
 /// How long a call may wait for its turn before it is told to come again.
 const WAITING: Duration = Duration::from_secs(30);
 
@@ -43,7 +45,7 @@ pub async fn call(
     let Caller { cancelled, ending, heard } = caller;
     let started = Instant::now();
     let shown = audit::cut(&arguments);
-    let bytes_in = serde_json::to_string(&arguments).map_or(0, |text| text.len());
+    let sent = serde_json::to_string(&arguments).unwrap_or_default();
     tracing::info!(tool = row.name, arguments = %shown, "TOOL_CALL");
 
     let turn = tokio::select! {
@@ -77,7 +79,7 @@ pub async fn call(
     };
 
     drop(turn);
-    record(&workspace, row, &shown, bytes_in, started, &reply);
+    record(&workspace, row, &shown, &sent, started, &reply);
     reply
 }
 
@@ -110,15 +112,21 @@ fn record(
     workspace: &Workspace,
     row: &Row,
     arguments: &Value,
-    bytes_in: usize,
+    sent: &str,
     started: Instant,
     reply: &Reply,
 ) {
     let duration_ms = started.elapsed().as_millis();
     let error_kind = reply.error.map(ErrorKind::as_str);
+    let summary = beginning(reply.text.lines().next().unwrap_or_default());
+    let snippet = Some(beginning(&reply.text)).filter(|snippet| *snippet != summary);
+    let (tool, snippet) = (row.name, snippet.as_deref());
     match error_kind {
-        None => tracing::info!(tool = row.name, duration_ms, "TOOL_DONE [OK]"),
-        Some(kind) => tracing::warn!(tool = row.name, duration_ms, kind, "TOOL_DONE [FAIL]"),
+        None => tracing::info!(tool, duration_ms, summary, snippet, "TOOL_DONE [OK]"),
+        Some(kind) => tracing::warn!(tool, duration_ms, kind, summary, snippet, "TOOL_DONE [FAIL]"),
+    }
+    if let Some(kind) = reply.error.filter(|kind| is_denial(*kind)) {
+        workspace.audit.refused(row.name, kind.as_str(), arguments);
     }
     workspace.audit.call(&audit::Call {
         tool: row.name,
@@ -126,12 +134,32 @@ fn record(
         outcome: if error_kind.is_some() { "error" } else { "ok" },
         error_kind,
         duration_ms,
-        bytes_in,
+        bytes_in: sent.len(),
         bytes_out: reply.text.len(),
+        tokens_in: token_filter::estimate_tokens(sent),
+        tokens_out: token_filter::estimate_tokens(&reply.text),
         raw_tokens: reply.facts.get("raw_tokens"),
         out_tokens: reply.facts.get("out_tokens"),
+        exit_code: reply.facts.get("exit_code"),
         sandbox: reply.facts.get("sandbox"),
     });
+}
+
+/// What a line of the log shows of a text.
+fn beginning(text: &str) -> String {
+    let mut shown: String = text.chars().take(SNIPPET).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Refusals that stand for an attempt, not for a mistake.
+fn is_denial(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::OutsideWorkspace | ErrorKind::ProtectedPath | ErrorKind::HardlinkRefused
+    )
 }
 
 #[cfg(test)]

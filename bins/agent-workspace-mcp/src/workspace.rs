@@ -98,7 +98,7 @@ impl Workspace {
         let protected = Protected::new(&jail, config.protect).context("no descriptor")?;
         let (jobs, disposables) = (Jobs::default(), Disposables::default());
         disposables::sweep(&jail);
-        let audit = Audit::new(dir);
+        let audit = Audit::new(dir, config.client.clone());
         let turns = Semaphore::new(config.max_concurrent_calls);
         Ok(Self {
             config,

@@ -77,7 +77,11 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         workspace.audit.protected(&changes);
     }
     let mut warnings = protected::notes(&changes);
-    warnings.extend(workspace.shell.denials().iter().map(|denied| format!("[network: {denied}]")));
+    let denials: Vec<_> = workspace.shell.denials().iter().map(ToString::to_string).collect();
+    if !denials.is_empty() {
+        workspace.audit.denied_network(&denials);
+    }
+    warnings.extend(denials.iter().map(|denied| format!("[network: {denied}]")));
     running::answer(&line, timeout, &ended, output, &sandbox, warnings)
 }
 
