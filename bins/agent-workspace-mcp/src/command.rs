@@ -6,6 +6,7 @@ mod compact;
 mod demo;
 mod doctor;
 mod serve;
+mod stats;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ enum Command {
     Call(call::Options),
     /// Shorten a command's output: raw on stdin, compacted on stdout
     Compact(compact::Options),
+    /// Tokens saved, calls and failures, from the audit log
+    Stats(stats::Options),
     /// The configuration for a client
     ClientConfig(client_config::Options),
 }
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Some(Command::Doctor(options)) => doctor::run(&options, &config),
         Some(Command::Call(options)) => call::run(&options, config),
         Some(Command::Compact(options)) => compact::run(&options, &config),
+        Some(Command::Stats(options)) => stats::run(&options, &config),
         Some(Command::ClientConfig(options)) => client_config::run(&options, &config),
     };
     done.unwrap_or_else(|error| fail(&error))

@@ -38,6 +38,7 @@ pub mod schema;
 pub mod server;
 pub mod shell;
 pub mod state;
+pub mod stats;
 pub mod tools;
 pub mod transport;
 pub mod workspace;

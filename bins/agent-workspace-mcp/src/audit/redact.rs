@@ -21,11 +21,11 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         // --name value
         &format!(r#"(?i)(--[a-z0-9_-]*{NAME}\s+["']?)[^\s"'&;,()]{{4,}}"#),
         // Authorization: Bearer value
-        r#"(?i)(\b(?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)?|bearer)\s+)[a-z0-9._~+/=-]{8,}"#,
+        r#"(?i)((?-u:\b)(?:authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token)?|bearer)\s+)[a-z0-9._~+/=-]{8,}"#,
         // https://user:value@host
         r"(://[^\s/:@]*:)[^\s/@]+(@)",
         // Values that tell what they are.
-        r"()\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|sk-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)",
+        r"()(?-u:\b)(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{16,}|xox[abeprs]-[A-Za-z0-9_-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*)",
         r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
     ]
     .into_iter()

@@ -1,0 +1,236 @@
+//! What the audit log tells: calls, failures, refusals, the slowest ones, and the tokens that were saved.
+//!
+//! One pass over the log in memory that does not grow with it: a bounded number of days, tools and calls. Lines that
+//! cannot be read are counted, never guessed at; whether they were tampered with is [`crate::audit::chain`]'s matter.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+
+use cap_std::fs::Dir;
+use serde::{Deserialize, Serialize};
+
+use crate::audit::files;
+
+/// Slowest calls that are told.
+const SLOWEST: usize = 5;
+/// Days that are told, the last ones.
+const DAYS: usize = 31;
+/// Longer lines are skipped and counted as unreadable.
+const MAX_LINE: u64 = 1024 * 1024;
+
+/// What the log tells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Time of the first line, RFC 3339.
+    pub from: Option<String>,
+    /// Time of the last one.
+    pub to: Option<String>,
+    /// Calls and their ends, by tool.
+    pub tools: BTreeMap<String, Figures>,
+    /// The same, by day of UTC: the last 31 of the log.
+    pub days: BTreeMap<String, Figures>,
+    /// Failed calls, by `error_kind`.
+    pub failures: BTreeMap<String, u64>,
+    /// Attempts to leave the workspace, to touch what is protected, to reach what the network does not allow.
+    pub refusals: u64,
+    /// The slowest calls, the slowest first.
+    pub slowest: Vec<Slow>,
+    /// Lines that are no lines of this log.
+    pub unreadable: u64,
+}
+
+/// Sums over some calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Calls in all.
+    pub calls: u64,
+    /// Those that were answered with an error.
+    pub failed: u64,
+    /// Milliseconds they took together.
+    pub duration_ms: u64,
+    /// Tokens of all answers.
+    pub tokens_out: u64,
+    /// Tokens that commands printed.
+    pub raw_tokens: u64,
+    /// Those that were shown of them.
+    pub shown_tokens: u64,
+}
+
+impl Figures {
+    /// Tokens that commands printed and answers did not repeat; negative where an answer was longer.
+    pub fn saved(&self) -> i64 {
+        i64::try_from(self.raw_tokens)
+            .unwrap_or(i64::MAX)
+            .saturating_sub_unsigned(self.shown_tokens)
+    }
+
+    fn add(&mut self, line: &Line) {
+        self.calls += 1;
+        self.failed += u64::from(line.outcome.as_deref() == Some("error"));
+        self.duration_ms += line.duration_ms;
+        self.tokens_out += line.tokens_out;
+        self.raw_tokens += line.raw_tokens;
+        self.shown_tokens += line.out_tokens;
+    }
+}
+
+/// One slow call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slow {
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Its tool.
+    pub tool: String,
+    /// When it ended.
+    pub time: String,
+    /// Its arguments as the log has them, as one line of JSON.
+    pub arguments: String,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    time: String,
+    event: String,
+    tool: Option<String>,
+    outcome: Option<String>,
+    error_kind: Option<String>,
+    #[serde(default)]
+    duration_ms: u64,
+    #[serde(default)]
+    tokens_out: u64,
+    #[serde(default)]
+    raw_tokens: u64,
+    #[serde(default)]
+    out_tokens: u64,
+    arguments: Option<serde_json::Value>,
+}
+
+impl Summary {
+    /// Reads the log in `dir`, rotated files included.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn of(dir: &Dir) -> io::Result<Self> {
+        let mut summary = Self::default();
+        for (_, file) in files(dir) {
+            let mut lines = BufReader::new(file?);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                if lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+                    break;
+                }
+                match serde_json::from_slice(&line) {
+                    Ok(line) => summary.add(line),
+                    Err(_) => summary.unreadable += 1,
+                }
+            }
+        }
+        while summary.days.len() > DAYS {
+            summary.days.pop_first();
+        }
+        Ok(summary)
+    }
+
+    /// Sums over all tools.
+    pub fn total(&self) -> Figures {
+        self.tools.values().fold(Figures::default(), |mut sum, figures| {
+            sum.calls += figures.calls;
+            sum.failed += figures.failed;
+            sum.duration_ms += figures.duration_ms;
+            sum.tokens_out += figures.tokens_out;
+            sum.raw_tokens += figures.raw_tokens;
+            sum.shown_tokens += figures.shown_tokens;
+            sum
+        })
+    }
+
+    fn add(&mut self, line: Line) {
+        self.from.get_or_insert_with(|| line.time.clone());
+        self.to = Some(line.time.clone());
+        match (line.event.as_str(), &line.tool) {
+            ("escape" | "denied", _) => self.refusals += 1,
+            ("call", Some(tool)) => {
+                self.tools.entry(tool.clone()).or_default().add(&line);
+                let day: String = line.time.chars().take(10).collect();
+                self.days.entry(day).or_default().add(&line);
+                if self.days.len() > DAYS * 2 {
+                    self.days.pop_first();
+                }
+                if let Some(kind) = &line.error_kind {
+                    *self.failures.entry(kind.clone()).or_default() += 1;
+                }
+                self.keep_if_slow(line);
+            }
+            _ => {}
+        }
+    }
+
+    fn keep_if_slow(&mut self, line: Line) {
+        let at = self.slowest.partition_point(|slow| slow.duration_ms >= line.duration_ms);
+        if at >= SLOWEST {
+            return;
+        }
+        let slow = Slow {
+            duration_ms: line.duration_ms,
+            tool: line.tool.unwrap_or_default(),
+            time: line.time,
+            arguments: line.arguments.map_or_else(String::new, |it| it.to_string()),
+        };
+        self.slowest.insert(at, slow);
+        self.slowest.truncate(SLOWEST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cap_std::ambient_authority;
+
+    use super::*;
+
+    fn check(lines: &[&str]) -> Summary {
+        let place = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        dir.write(crate::audit::FILE, lines.join("\n")).unwrap();
+        Summary::of(&dir).unwrap()
+    }
+
+    #[test]
+    fn an_empty_log_tells_nothing() {
+        assert_eq!(check(&[]), Summary::default());
+    }
+
+    #[test]
+    fn calls_are_summed_by_tool_and_day() {
+        let summary = check(&[
+            r#"{"time":"2026-11-29T23:00:00.000Z","event":"start"}"#,
+            r#"{"time":"2026-11-29T23:59:59.000Z","event":"call","tool":"run_bash","outcome":"ok","duration_ms":900,"tokens_out":60,"raw_tokens":1000,"out_tokens":50,"arguments":{"command":"make"}}"#,
+            r#"{"time":"2026-11-30T00:00:00.000Z","event":"escape","tool":"read_file"}"#,
+            r#"{"time":"2026-11-30T00:00:01.000Z","event":"call","tool":"read_file","outcome":"error","error_kind":"outside_workspace","duration_ms":1}"#,
+            "torn",
+        ]);
+        assert_eq!(summary.days.keys().collect::<Vec<_>>(), ["2026-11-29", "2026-11-30"]);
+        assert_eq!(summary.tools["run_bash"].saved(), 950);
+        assert_eq!(summary.tools["read_file"].failed, 1);
+        assert_eq!(summary.failures["outside_workspace"], 1);
+        assert_eq!((summary.refusals, summary.unreadable), (1, 1));
+        assert_eq!(summary.slowest[0].arguments, r#"{"command":"make"}"#);
+        assert_eq!(summary.total().calls, 2);
+    }
+
+    #[test]
+    fn only_the_slowest_are_kept_in_order() {
+        let lines: Vec<String> = [3, 9, 1, 7, 5, 8, 2]
+            .iter()
+            .map(|ms| {
+                format!(
+                    r#"{{"time":"2026-11-30T00:00:00.000Z","event":"call","tool":"t","duration_ms":{ms}}}"#
+                )
+            })
+            .collect();
+        let summary = check(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        let slowest: Vec<_> = summary.slowest.iter().map(|slow| slow.duration_ms).collect();
+        assert_eq!(slowest, [9, 8, 7, 5, 3]);
+    }
+}
