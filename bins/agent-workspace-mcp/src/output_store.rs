@@ -2,11 +2,13 @@
 //!
 //! A recording takes every byte of a command as it arrives. Small ones stay in memory; larger ones go to
 //! a file of the state directory, capped: beyond the cap the first and the last half are kept, and whoever
-//! reads the output back is told what is missing. Only outputs that an answer refers to are kept.
-//! Invariants: an id exists only once its bytes are on disk; an id of one workspace means nothing in
+//! reads the output back is told what is missing. Only outputs that an answer refers to are kept, compressed, and what
+//! is equal once. Invariants: an id exists only once its bytes are on disk; an id of one workspace means nothing in
 //! another; old outputs go as whole entries.
 
+mod packed;
 mod recording;
+mod span;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -15,9 +17,10 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt as _};
 use serde::{Deserialize, Serialize};
 
+use self::packed::Packed;
 pub use self::recording::Recording;
 pub use self::stored::{Line, Stored};
 
@@ -35,11 +38,12 @@ pub(crate) struct Manifest {
     total_lines: u64,
     /// Bytes kept of the beginning.
     head_bytes: u64,
-    /// Bytes kept of the end, in a ring that begins at `tail_start`.
+    /// Bytes kept of the end.
     tail_bytes: u64,
-    tail_start: u64,
     /// Number of the line in which the tail begins.
     tail_line: u64,
+    /// How they lie on disk; nothing while they are collected.
+    packed: Option<Packed>,
 }
 
 impl Manifest {
@@ -136,12 +140,25 @@ impl OutputStore {
 #[derive(Default)]
 struct Files {
     modified: Option<SystemTime>,
+    /// Bytes that no other output has a share in.
     bytes: u64,
+    /// The file that may be shared.
+    shared: Option<u64>,
     names: Vec<OsString>,
 }
 
+/// A file that equal outputs share.
+struct Object {
+    name: OsString,
+    bytes: u64,
+    /// Names it has, its own among them.
+    links: u64,
+}
+
 fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
+    let _lock = packed::locked(dir)?;
     let mut outputs: BTreeMap<OsString, Files> = BTreeMap::new();
+    let mut objects: BTreeMap<u64, Object> = BTreeMap::new();
     for entry in dir.entries()? {
         let entry = entry?;
         let meta = match entry.metadata() {
@@ -151,13 +168,28 @@ fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
             Err(error) => return Err(error),
         };
         let name = entry.file_name();
+        let ending = Path::new(&name).extension().and_then(|ending| ending.to_str());
+        let (bytes, links) = (meta.len(), meta.nlink());
+        match ending {
+            Some(packed::OBJECT) => {
+                objects.insert(meta.ino(), Object { name, bytes, links });
+                continue;
+            }
+            Some(_) if name == packed::LOCK => continue,
+            _ => {}
+        }
         let id = Path::new(&name).file_stem().unwrap_or(&name).to_owned();
         let files = outputs.entry(id).or_default();
         files.modified = files.modified.max(Some(meta.modified()?.into_std()));
-        files.bytes += meta.len();
+        if ending == Some(packed::OWN) && links > 1 {
+            files.shared = Some(meta.ino());
+        } else {
+            files.bytes += bytes;
+        }
         files.names.push(name);
     }
-    let mut bytes: u64 = outputs.values().map(|files| files.bytes).sum();
+    let own: u64 = outputs.values().map(|files| files.bytes).sum();
+    let mut bytes = own + objects.values().map(|object| object.bytes).sum::<u64>();
     let mut count = outputs.len();
     let mut oldest_first: Vec<Files> = outputs.into_values().collect();
     oldest_first.sort_by_key(|files| files.modified);
@@ -173,13 +205,19 @@ fn sweep(dir: &Dir, now: SystemTime) -> io::Result<()> {
             .iter()
             .partition(|name| Path::new(name).extension() == Some("json".as_ref()));
         for name in manifest.into_iter().chain(rest) {
-            match dir.remove_file(name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            packed::ignoring_missing(dir.remove_file(name))?;
         }
         bytes -= files.bytes;
         count -= 1;
+        if let Some(object) = files.shared.and_then(|inode| objects.get_mut(&inode)) {
+            object.links -= 1;
+            if object.links == 1 {
+                bytes -= object.bytes;
+            }
+        }
+    }
+    for object in objects.values().filter(|object| object.links == 1) {
+        packed::ignoring_missing(dir.remove_file(&object.name))?;
     }
     Ok(())
 }
@@ -214,6 +252,15 @@ mod tests {
         recording.keep()
     }
 
+    fn names(place: &tempfile::TempDir) -> Vec<String> {
+        let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        let name = |entry: io::Result<cap_std::fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<_> =
+            dir.entries().unwrap().map(|entry| name(entry).into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     fn text(stored: &mut Stored, offset: u64, limit: u64) -> Vec<(u64, String)> {
         stored
             .lines(offset, limit, u64::MAX)
@@ -239,6 +286,59 @@ mod tests {
                 .collect();
             assert!(all == body.as_bytes(), "{repeat}");
         }
+    }
+
+    #[test]
+    fn what_is_equal_lies_on_disk_once_and_compressed() {
+        let (place, store) = store(1 << 30);
+        let body = "the same line again and again\n".repeat(10_000);
+        let ids = [0, 1].map(|_| record(&store, &[body.as_bytes()]));
+        let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        let files = ids.each_ref().map(|id| dir.metadata(format!("{id}.zst")).unwrap());
+        assert_eq!((files[0].ino(), files[0].nlink()), (files[1].ino(), 3));
+        assert!(files[0].len() * 50 < body.len() as u64, "{}", files[0].len());
+        let mut recording = store.begin().unwrap();
+        recording.push(body.as_bytes()).unwrap();
+        recording.store().unwrap();
+        drop(recording);
+        for id in ids {
+            assert_eq!(store.open(&id).unwrap().unwrap().kept_bytes(), body.len() as u64);
+        }
+    }
+
+    #[test]
+    fn every_page_of_an_output_of_many_pieces_is_exact() {
+        let (_place, store) = store(5 << 20);
+        let line = |number: u64| {
+            // One line in a thousand is longer than a piece, so that pieces begin within lines.
+            let length = if number % 1000 == 999 { 1_200_000 } else { 700 };
+            format!("{number}:{}\n", "x".repeat(length))
+        };
+        let lines: Vec<_> = (0..12_000).map(line).collect();
+        let body = lines.concat();
+        let id = record(&store, &body.as_bytes().chunks(70_000).collect::<Vec<_>>());
+        let mut stored = store.open(&id).unwrap().unwrap();
+        assert!(stored.dropped_bytes() > 0);
+        assert_eq!(stored.total_lines(), 12_000);
+        let number = |line: &Line| -> u64 {
+            let text = String::from_utf8_lossy(&line.bytes);
+            text.split(':').next().unwrap().parse().unwrap()
+        };
+        let all = stored.lines(0, u64::MAX, u64::MAX).unwrap();
+        let gap = all.windows(2).position(|pair| pair[1].number != pair[0].number + 1).unwrap();
+        for (index, line) in all.iter().enumerate() {
+            // The line that the gap begins in has lost its end, the one it ends in its number.
+            if index != gap + 1 {
+                assert_eq!(number(line), line.number);
+            }
+        }
+        for offset in (0..12_000).step_by(131) {
+            let page = stored.lines(offset, 3, u64::MAX).unwrap();
+            let expected: Vec<_> =
+                all.iter().filter(|line| (offset..offset + 3).contains(&line.number)).collect();
+            assert!(page.iter().eq(expected), "page at {offset}");
+        }
+        assert_eq!(text(&mut stored, 11_998, 9).len(), 2);
     }
 
     #[test]
@@ -281,8 +381,7 @@ mod tests {
         recording.push(&vec![b'x'; 3 << 20]).unwrap();
         recording.store().unwrap();
         drop(recording);
-        let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
-        assert_eq!(dir.entries().unwrap().count(), 0);
+        assert_eq!(names(&place), [packed::LOCK]);
     }
 
     #[test]
@@ -299,18 +398,20 @@ mod tests {
     #[test]
     fn beyond_the_quota_the_oldest_go_and_each_as_a_whole() {
         let (place, store) = store(1000);
-        let ids: Vec<_> = (0..QUOTA_ENTRIES + 2).map(|_| record(&store, &[b"x\n"])).collect();
+        let ids: Vec<_> = (0..QUOTA_ENTRIES + 2)
+            .map(|number| record(&store, &[format!("{}\n", number / 2).as_bytes()]))
+            .collect();
         let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
         // The first two are made older than the others, by enough for any clock of files.
         for id in ids.iter().take(2) {
-            for ending in ["head", "tail", "json"] {
+            for ending in ["zst", "json"] {
                 let file = dir.open(format!("{id}.{ending}")).unwrap().into_std();
                 file.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
             }
         }
         store.sweep();
-        let left: Vec<_> = dir.entries().unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left.len(), QUOTA_ENTRIES * 3);
+        // A manifest and a name each, and what every two of them share; the two that went shared theirs.
+        assert_eq!(names(&place).len(), QUOTA_ENTRIES * 2 + QUOTA_ENTRIES / 2 + 1);
         assert!(ids.iter().take(2).all(|id| store.open(id).unwrap().is_none()));
         assert!(ids.iter().skip(2).all(|id| store.open(id).unwrap().is_some()));
     }

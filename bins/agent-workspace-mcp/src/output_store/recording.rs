@@ -4,6 +4,8 @@ use std::io::{self, Seek as _, SeekFrom, Write as _};
 
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
 
+use super::packed::{self, ignoring_missing};
+use super::span::Span;
 use super::{Manifest, Stored};
 
 /// An output up to this size stays in memory until something refers to it: 1 MiB.
@@ -14,6 +16,8 @@ const IN_MEMORY: usize = 1024 * 1024;
 pub struct Recording {
     dir: Option<Dir>,
     id: String,
+    /// The id again, which names the files it is collected in also when it was given away.
+    collected: String,
     /// Bytes kept of each end.
     half: u64,
     total: u64,
@@ -21,7 +25,8 @@ pub struct Recording {
     ends_in_newline: bool,
     buffer: Vec<u8>,
     files: Option<Files>,
-    kept: bool,
+    /// Digest of what was stored.
+    stored: Option<String>,
 }
 
 #[derive(Debug)]
@@ -37,6 +42,7 @@ impl Recording {
     pub(super) fn new(dir: Option<Dir>, id: String, max_bytes: u64) -> Self {
         Self {
             dir,
+            collected: id.clone(),
             id,
             half: (max_bytes / 2).max(1),
             total: 0,
@@ -44,7 +50,7 @@ impl Recording {
             ends_in_newline: true,
             buffer: Vec::new(),
             files: None,
-            kept: false,
+            stored: None,
         }
     }
 
@@ -66,7 +72,8 @@ impl Recording {
         if self.dir.is_none() {
             return Ok(());
         }
-        if self.files.is_none() && self.buffer.len() + bytes.len() <= IN_MEMORY {
+        let room = IN_MEMORY.min(usize::try_from(self.half * 2).unwrap_or(IN_MEMORY));
+        if self.files.is_none() && self.buffer.len() + bytes.len() <= room {
             self.buffer.extend_from_slice(bytes);
             return Ok(());
         }
@@ -119,8 +126,21 @@ impl Recording {
     ///
     /// When it cannot be written; then nothing may refer to it, and nothing is left of it.
     pub fn store(&mut self) -> io::Result<()> {
-        let manifest = self.manifest()?;
+        let mut manifest = self.manifest()?;
         let Some(dir) = &self.dir else { return Err(nowhere()) };
+        // From here on there are files to clean up.
+        self.stored = Some(String::new());
+        let packed = match &self.files {
+            None => packed::pack(dir, &self.id, &mut self.buffer.as_slice(), &mut io::empty())?,
+            Some(files) => {
+                let mut head = Span::new(&files.head, 0, files.head_len);
+                let start = files.tail_start(self.half);
+                let mut tail = Span::ring(&files.tail, start, manifest.tail_bytes);
+                packed::pack(dir, &self.id, &mut head, &mut tail)?
+            }
+        };
+        self.stored = Some(packed.digest.clone());
+        manifest.packed = Some(packed);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let mut file = dir.open_with(format!("{}.json", self.id), &options)?;
@@ -133,49 +153,66 @@ impl Recording {
     ///
     /// When it cannot be written, or read back.
     pub fn so_far(&mut self) -> io::Result<Stored> {
+        self.spill()?;
         let manifest = self.manifest()?;
-        let Some(dir) = &self.dir else { return Err(nowhere()) };
-        Stored::with(dir, &self.id, manifest)
+        let Some(files) = &self.files else { return Err(nowhere()) };
+        let (head, tail) = (files.head.try_clone()?, files.tail.try_clone()?);
+        Ok(Stored::growing(manifest, head, tail, files.tail_start(self.half)))
     }
 
-    /// Puts what there is into files, and describes it.
-    fn manifest(&mut self) -> io::Result<Manifest> {
-        self.spill()?;
-        let Some(files) = &mut self.files else { return Err(nowhere()) };
-        let tail_bytes = files.tail_len.min(self.half);
-        let tail_start = if files.tail_len > self.half { files.tail_len % self.half } else { 0 };
-        let total_lines = self.newlines + u64::from(!self.ends_in_newline);
-        files.tail.seek(SeekFrom::Start(0))?;
+    /// Describes what there is.
+    fn manifest(&self) -> io::Result<Manifest> {
+        let (head_bytes, tail_bytes, in_tail) = match &self.files {
+            None => (self.buffer.len() as u64, 0, 0),
+            Some(files) => {
+                let tail_bytes = files.tail_len.min(self.half);
+                let newlines = count_newlines(Span::new(&files.tail, 0, tail_bytes))?;
+                (files.head_len, tail_bytes, newlines)
+            }
+        };
         Ok(Manifest {
             total_bytes: self.total,
-            total_lines,
-            head_bytes: files.head_len,
+            total_lines: self.newlines + u64::from(!self.ends_in_newline),
+            head_bytes,
             tail_bytes,
-            tail_start,
-            tail_line: self.newlines - count_newlines(&mut files.tail)?,
+            tail_line: self.newlines - in_tail,
+            packed: None,
         })
     }
 
     /// Leaves a stored output where it is, and tells its id.
     pub fn keep(mut self) -> String {
-        self.kept = true;
+        self.stored = None;
         std::mem::take(&mut self.id)
+    }
+
+    /// Removes the files in which the output was collected.
+    fn remove_collected(&self, dir: &Dir) -> io::Result<()> {
+        if self.files.is_some() {
+            for ending in ["head", "tail"] {
+                ignoring_missing(dir.remove_file(format!("{}.{ending}", self.collected)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Files {
+    /// Where in the file the ring of `half` bytes begins.
+    fn tail_start(&self, half: u64) -> u64 {
+        if self.tail_len > half { self.tail_len % half } else { 0 }
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if self.kept || self.files.is_none() {
-            return;
-        }
         let Some(dir) = &self.dir else { return };
-        for ending in ["head", "tail", "json"] {
-            match dir.remove_file(format!("{}.{ending}", self.id)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(%error, "an output that nothing refers to stays until the next sweep");
-                }
-                _ => {}
-            }
+        let removed = self.remove_collected(dir).and_then(|()| match &self.stored {
+            Some(digest) => packed::remove(dir, &self.id, digest),
+            None => Ok(()),
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%error, "an output that nothing refers to stays until the next sweep");
         }
     }
 }
@@ -184,11 +221,11 @@ fn nowhere() -> io::Error {
     io::Error::other("there is no place to keep outputs")
 }
 
-fn count_newlines(file: &mut File) -> io::Result<u64> {
+fn count_newlines(mut read: impl io::Read) -> io::Result<u64> {
     let mut buffer = vec![0; 64 * 1024];
     let mut count = 0;
     loop {
-        let read = io::Read::read(file, &mut buffer)?;
+        let read = read.read(&mut buffer)?;
         let Some(piece) = buffer.get(..read).filter(|piece| !piece.is_empty()) else {
             return Ok(count);
         };

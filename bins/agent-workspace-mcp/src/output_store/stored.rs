@@ -1,20 +1,31 @@
-//! Reads a stored output back by raw line number, at the cost of reading the lines before them, in bounded memory.
+//! Reads an output back by raw line number, in bounded memory: a stored one at the cost of the pieces it reads, one that
+//! still runs at the cost of the lines before them.
 
-use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
+use std::io::{self, BufReader, Read};
 
 use cap_std::fs::{Dir, File};
 
 use super::Manifest;
+use super::packed::OWN;
+use super::span::Span;
 
 /// More of one line is not read back: 1 MiB, as much as one answer may hold.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// A stored output.
+/// An output to read.
 #[derive(Debug)]
 pub struct Stored {
     manifest: Manifest,
-    head: File,
-    tail: File,
+    bytes: Bytes,
+}
+
+/// Where the bytes are.
+#[derive(Debug)]
+enum Bytes {
+    /// In files that a command still writes: the beginning, and a ring that begins at the number.
+    Growing { head: File, tail: File, tail_start: u64 },
+    /// In pieces.
+    Packed(File),
 }
 
 /// One raw line, its terminator included.
@@ -33,13 +44,13 @@ impl Stored {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        Self::with(dir, id, serde_json::from_slice(&manifest)?).map(Some)
+        let manifest = serde_json::from_slice(&manifest)?;
+        let bytes = Bytes::Packed(dir.open(format!("{id}.{OWN}"))?);
+        Ok(Some(Self { manifest, bytes }))
     }
 
-    pub(super) fn with(dir: &Dir, id: &str, manifest: Manifest) -> io::Result<Self> {
-        let head = dir.open(format!("{id}.head"))?;
-        let tail = dir.open(format!("{id}.tail"))?;
-        Ok(Self { manifest, head, tail })
+    pub(super) fn growing(manifest: Manifest, head: File, tail: File, tail_start: u64) -> Self {
+        Self { manifest, bytes: Bytes::Growing { head, tail, tail_start } }
     }
 
     /// Lines of the whole output, those that were dropped included.
@@ -65,7 +76,7 @@ impl Stored {
     pub fn lines(&mut self, offset: u64, limit: u64, max_bytes: u64) -> io::Result<Vec<Line>> {
         let mut found = Vec::new();
         let mut left = max_bytes;
-        self.visit(|number, bytes| {
+        self.visit(offset, |number, bytes| {
             if number < offset {
                 return true;
             }
@@ -96,7 +107,7 @@ impl Stored {
         let mut found = Vec::new();
         let mut total = 0;
         let mut left = max_bytes;
-        self.visit(|number, bytes| {
+        self.visit(offset, |number, bytes| {
             if number >= offset && pattern.is_match(bytes) {
                 total += 1;
                 if total <= limit && left > 0 {
@@ -113,38 +124,43 @@ impl Stored {
         Ok((found, total))
     }
 
-    /// Calls `line` for each kept line in order until it answers false.
-    fn visit(&mut self, mut line: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
-        let Manifest { head_bytes, tail_bytes, tail_start, tail_line, .. } = self.manifest;
-        self.head.seek(SeekFrom::Start(0))?;
-        let mut again = self.tail.try_clone()?;
-        self.tail.seek(SeekFrom::Start(tail_start))?;
-        let first = (&self.tail).take(tail_bytes - tail_start);
-        let head = (&self.head).take(head_bytes);
-        let second = FromStart { file: &mut again, started: false }.take(tail_start);
-        let tail = first.chain(second);
-        if self.manifest.dropped_bytes() == 0 {
-            visit_lines(head.chain(tail), 0, &mut line)?;
-        } else if visit_lines(head, 0, &mut line)? {
-            visit_lines(tail, tail_line, &mut line)?;
+    /// Calls `line` for kept lines in order, from `first` or before, until it answers false.
+    fn visit(&mut self, first: u64, mut line: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
+        let Manifest { head_bytes, tail_bytes, tail_line, .. } = self.manifest;
+        let has_gap = self.manifest.dropped_bytes() > 0;
+        match &self.bytes {
+            Bytes::Growing { head, tail, tail_start } => {
+                let head = Span::new(head, 0, head_bytes);
+                let tail = Span::ring(tail, *tail_start, tail_bytes);
+                if !has_gap {
+                    visit_lines(head.chain(tail), 0, &mut line)?;
+                } else if visit_lines(head, 0, &mut line)? {
+                    visit_lines(tail, tail_line, &mut line)?;
+                }
+            }
+            Bytes::Packed(file) => {
+                let Some(packed) = &self.manifest.packed else { return Ok(()) };
+                let whole = head_bytes + tail_bytes;
+                if !has_gap {
+                    let from = packed.open(file.try_clone()?, 0, whole, first);
+                    let number = from.skipped;
+                    visit_lines(from, number, &mut line)?;
+                    return Ok(());
+                }
+                if first < tail_line {
+                    let from = packed.open(file.try_clone()?, 0, head_bytes, first);
+                    let number = from.skipped;
+                    if !visit_lines(from, number, &mut line)? {
+                        return Ok(());
+                    }
+                }
+                let within = first.saturating_sub(tail_line);
+                let from = packed.open(file.try_clone()?, head_bytes, whole, within);
+                let number = tail_line + from.skipped;
+                visit_lines(from, number, &mut line)?;
+            }
         }
         Ok(())
-    }
-}
-
-/// The same open file, sought to its start when its turn comes: both parts of the ring share one offset.
-struct FromStart<'a> {
-    file: &'a mut File,
-    started: bool,
-}
-
-impl Read for FromStart<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.started {
-            self.file.seek(SeekFrom::Start(0))?;
-            self.started = true;
-        }
-        self.file.read(buffer)
     }
 }
 
