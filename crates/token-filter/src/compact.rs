@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::explain::{Explanation, LineFate, Taken};
+use crate::mark::Mark;
 use crate::marker;
 use crate::meta::{Meta, Policy};
 use crate::page::Page;
@@ -40,14 +42,50 @@ const LEAST_WIN: u64 = 16;
 /// assert!(!answer.truncated);
 /// ```
 pub fn compact(meta: &Meta<'_>, output: &[u8], policy: &Policy) -> Compacted {
+    from_bytes(meta, output, policy, false).0
+}
+
+/// Compacts like [`compact()`], and tells which stage took which raw lines.
+///
+/// # Security
+///
+/// As for [`compact()`]; the account names no text of the output.
+pub fn compact_explained(
+    meta: &Meta<'_>,
+    output: &[u8],
+    policy: &Policy,
+) -> (Compacted, Explanation) {
+    from_bytes(meta, output, policy, true)
+}
+
+/// The text that `output` leaves on a screen: escapes, carriage returns, backspaces and cursor movements applied.
+///
+/// The second stage of [`compact()`] on its own. Linear time; invalid UTF-8 becomes U+FFFD. Overwritten states that are alarming
+/// stay above what replaced them.
+///
+/// ```
+/// assert_eq!(token_filter::clean_screen(b"10%\r99%\x1b[K\n\x1b[1mdone\x1b[0m\n"), "99%\ndone\n");
+/// ```
+pub fn clean_screen(output: &[u8]) -> String {
+    joined(&screen::rows(output, 0, false), output.ends_with(b"\n"))
+}
+
+fn from_bytes(
+    meta: &Meta<'_>,
+    output: &[u8],
+    policy: &Policy,
+    explain: bool,
+) -> (Compacted, Explanation) {
     let binary = decode::is_binary(output);
     let rows = screen::rows(output, 0, binary);
     let source = Source {
         bytes: output.len() as u64,
         lines: rows.last().map_or(0, |row| row.raw.end),
         tokens: None,
+        blind_tokens: blind_tokens(output),
         ends_in_newline: output.ends_with(b"\n"),
         nature: binary.then(|| decode::nature(output)),
+        explain,
     };
     let raw_text = || decode::text(output);
     from_rows(meta, rows, &source, policy, raw_text)
@@ -59,9 +97,24 @@ pub(crate) struct Source {
     pub(crate) lines: u64,
     /// Estimated tokens, where the raw text is no longer there to count.
     pub(crate) tokens: Option<u64>,
+    /// Estimated tokens of what a blind cut would leave, where it would cut.
+    pub(crate) blind_tokens: Option<u64>,
     pub(crate) ends_in_newline: bool,
     /// The format, if the output is no text.
     pub(crate) nature: Option<&'static str>,
+    /// Whether to tell which stage took what.
+    pub(crate) explain: bool,
+}
+
+/// Estimated tokens of the first [`Stats::BLIND_CUT`] characters, if there are more.
+pub(crate) fn blind_tokens(output: &[u8]) -> Option<u64> {
+    if output.len() <= Stats::BLIND_CUT {
+        return None;
+    }
+    let longest = output.len().min(Stats::BLIND_CUT * 4 + 4);
+    let text = decode::text(output.get(..longest).unwrap_or_default());
+    let (end, _) = text.char_indices().nth(Stats::BLIND_CUT)?;
+    Some(estimate_tokens(text.get(..end).unwrap_or_default()))
 }
 
 /// Compacts rows; `raw_text` is asked for where the raw output is the best answer.
@@ -71,7 +124,7 @@ pub(crate) fn from_rows<'r>(
     source: &Source,
     policy: &Policy,
     raw_text: impl Fn() -> Cow<'r, str>,
-) -> Compacted {
+) -> (Compacted, Explanation) {
     let raw_tokens = source.tokens.unwrap_or_else(|| estimate_tokens(&raw_text()));
     let mut work = Work::new(rows, source, policy, raw_tokens);
     if work.is_settled() {
@@ -81,7 +134,7 @@ pub(crate) fn from_rows<'r>(
     let over = work.tokens > policy.budget();
     if over || !meta.failed() {
         work.cut_long_lines(over);
-        work.fold();
+        work.fold(meta);
     }
     let fitted = work.fit();
     work.finish(fitted, &raw_text)
@@ -128,6 +181,7 @@ impl<'a, 'p> Work<'a, 'p> {
                 raw_bytes: source.bytes,
                 raw_lines: source.lines,
                 raw_tokens,
+                blind_tokens: source.blind_tokens.unwrap_or(raw_tokens),
                 ..Stats::default()
             },
         };
@@ -154,23 +208,21 @@ impl<'a, 'p> Work<'a, 'p> {
     /// Notes what `stage` did to the tokens shown.
     fn account(&mut self, stage: Stage) {
         let after = self.price();
-        if after != self.tokens {
-            self.stats.stages.push(StageSaving {
-                stage,
-                tokens_before: self.tokens,
-                tokens_after: after,
-            });
-        }
-        self.tokens = after;
+        self.account_as(stage, self.tokens, after);
     }
 
     /// Estimated tokens of what is shown, markers included.
     fn price(&self) -> u64 {
+        self.price_of(Fate::is_shown)
+    }
+
+    fn price_of(&self, is_shown: impl Fn(Fate) -> bool) -> u64 {
         let mut total = 0;
         let mut gap = false;
         for (it, &fate) in self.traits.iter().zip(&self.fates) {
-            total += if fate.is_shown() { it.tokens } else { 0 };
-            let hidden = !fate.is_shown() && fate != Fate::Trimmed;
+            let shown = is_shown(fate);
+            total += if shown { it.tokens } else { 0 };
+            let hidden = !shown && fate != Fate::Trimmed;
             total += if hidden && !gap { self.marker } else { 0 };
             gap = hidden;
         }
@@ -189,11 +241,29 @@ impl<'a, 'p> Work<'a, 'p> {
         }
     }
 
-    fn fold(&mut self) {
+    fn fold(&mut self, meta: &Meta<'_>) {
+        self.classify(meta);
         diagnostics::trim(&self.rows, &mut self.fates);
+        for (fate, it) in self.fates.iter_mut().zip(&self.traits) {
+            if *fate == Fate::Trimmed && it.mark.is_kept() {
+                *fate = Fate::Headline;
+            }
+        }
         fold::fold(&self.rows, &self.traits, self.marker, &mut self.fates);
-        self.account(Stage::Fold);
+        let alone = self.price_of(|fate| fate.is_shown() || fate.is_by_recipe());
+        self.account_as(Stage::Fold, self.tokens, alone);
+        self.account(Stage::Recipe);
     }
+
+    /// Asks the recipes what the rows are.
+    #[cfg(feature = "recipes")]
+    fn classify(&mut self, meta: &Meta<'_>) {
+        self.policy.recipes.classify(meta, &self.rows, &mut self.traits);
+    }
+
+    #[cfg(not(feature = "recipes"))]
+    #[expect(clippy::unused_self, reason = "there are no recipes to ask")]
+    fn classify(&self, _meta: &Meta<'_>) {}
 
     /// Rewrites records and, if that is not enough, drops rows until the text is within the budget.
     fn fit(&mut self) -> Rendered {
@@ -299,6 +369,8 @@ impl<'a, 'p> Work<'a, 'p> {
                 }
                 Fate::Trimmed => page.trim(row.raw.clone()),
                 Fate::Folded => page.omit(row.raw.clone(), OmissionKind::Similar, Stage::Fold),
+                Fate::Grouped => page.omit(row.raw.clone(), OmissionKind::Similar, Stage::Recipe),
+                Fate::Left => page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Recipe),
                 Fate::Dropped => {
                     page.omit(row.raw.clone(), OmissionKind::Gap, Stage::Window);
                     page.names.extend(self.naming.and_then(|naming| naming.name(&row.text)));
@@ -315,9 +387,14 @@ impl<'a, 'p> Work<'a, 'p> {
         Rendered { tokens: estimate_tokens(&text), text, omitted: page.omitted }
     }
 
-    fn finish<'r>(self, mut rendered: Rendered, raw_text: &impl Fn() -> Cow<'r, str>) -> Compacted {
+    fn finish<'r>(
+        self,
+        mut rendered: Rendered,
+        raw_text: &impl Fn() -> Cow<'r, str>,
+    ) -> (Compacted, Explanation) {
         let mut stats = self.stats.clone();
         let cut = self.rows.iter().any(|row| row.cut);
+        let mut form = Form::Fitted;
         if self.source.nature.is_none() && !self.has_holes() && !cut {
             let cleaned = self.cleaned;
             // Near equality the estimate cannot tell who wins, and a small win is not worth a gap.
@@ -325,20 +402,84 @@ impl<'a, 'p> Work<'a, 'p> {
             if rendered.tokens + margin > cleaned && cleaned <= self.policy.budget() {
                 rendered = Rendered::whole(self.plain());
                 stats.stages.retain(|saving| saving.stage == Stage::Screen);
+                form = Form::Cleaned;
             }
         }
         let worse = rendered.tokens > stats.raw_tokens && !self.has_holes();
         if worse || (rendered.text.is_empty() && self.source.bytes > 0) {
-            rendered = Rendered::whole(least(raw_text().into_owned()));
+            let (text, cleaned) = least(raw_text().into_owned());
+            rendered = Rendered::whole(text);
             stats.stages.clear();
+            form = if cleaned { Form::Cleaned } else { Form::Raw };
         }
         stats.out_tokens = rendered.tokens;
-        Compacted {
+        let compacted = Compacted {
             truncated: !rendered.omitted.is_empty(),
             text: rendered.text,
             stats,
             omitted: rendered.omitted,
+        };
+        let explanation = if self.source.explain {
+            self.explain(&compacted, form)
+        } else {
+            Explanation::default()
+        };
+        (compacted, explanation)
+    }
+
+    /// Which stage took which raw lines on the way to `compacted`.
+    fn explain(&self, compacted: &Compacted, form: Form) -> Explanation {
+        let taken = |raw_lines, stage, fate| Taken { raw_lines, stage, fate, recipe: None };
+        let mut changed = Vec::new();
+        let fitted = form == Form::Fitted;
+        let mut rewrites = self.rewrites.iter().filter(|_| fitted).peekable();
+        let mut skip = 0;
+        for (index, (row, fate)) in self.rows.iter().zip(&self.fates).enumerate() {
+            if index < skip || form == Form::Raw {
+                continue;
+            }
+            if let Some(rewrite) = rewrites.next_if(|it| it.rows.start == index) {
+                skip = rewrite.rows.end;
+                let end = self.rows.get(skip - 1).map_or(row.raw.end, |last| last.raw.end);
+                changed.push(taken(row.raw.start..end, Stage::Records, LineFate::Rewritten));
+                continue;
+            }
+            // Blank lines in a row are one row and lose nothing.
+            let several = row.raw.end - row.raw.start > 1;
+            let blank = row.text.bytes().all(|byte| byte == b'\n')
+                && row.text.len() as u64 + 1 == row.raw.end - row.raw.start;
+            let shown = !fitted || (fate.is_shown() && !row.cut);
+            if shown && several && !blank && row.kind == Kind::Text {
+                changed.push(taken(row.raw.clone(), Stage::Screen, LineFate::DrawnOver));
+            }
         }
+        Explanation::new(compacted, changed, |lines| self.by_recipe(lines))
+    }
+
+    /// The raw lines within `lines` with the recipe that took each.
+    fn by_recipe(&self, lines: &Range<u64>) -> Vec<(Range<u64>, Option<String>)> {
+        let start = self.rows.partition_point(|row| row.raw.start < lines.start);
+        let mut pieces: Vec<(Range<u64>, Option<String>)> = Vec::new();
+        let rows = self.rows.iter().zip(&self.traits).skip(start);
+        for (row, it) in rows.take_while(|(row, _)| row.raw.end <= lines.end) {
+            let name = self.recipe_name(it.mark);
+            match pieces.last_mut().filter(|(_, last)| *last == name) {
+                Some((range, _)) => range.end = row.raw.end,
+                None => pieces.push((row.raw.clone(), name)),
+            }
+        }
+        pieces
+    }
+
+    #[cfg(feature = "recipes")]
+    fn recipe_name(&self, mark: Mark) -> Option<String> {
+        self.policy.recipes.name(mark).map(str::to_owned)
+    }
+
+    #[cfg(not(feature = "recipes"))]
+    #[expect(clippy::unused_self, reason = "there are no recipes to ask")]
+    fn recipe_name(&self, _mark: Mark) -> Option<String> {
+        None
     }
 
     /// Estimated tokens of the cleaned text; those of the raw one if cleaning changed nothing.
@@ -354,28 +495,35 @@ impl<'a, 'p> Work<'a, 'p> {
 
     /// The cleaned text, whole.
     fn plain(&self) -> String {
-        let mut text = String::new();
-        for row in &self.rows {
-            text.push_str(&row.text);
-            text.push('\n');
-        }
-        if !self.source.ends_in_newline {
-            text.pop();
-        }
-        text
+        joined(&self.rows, self.source.ends_in_newline)
     }
 }
 
-/// The raw text, cleaned where that leaves something and makes it no longer.
-fn least(raw: String) -> String {
-    let rows = screen::rows(raw.as_bytes(), 0, false);
-    let mut cleaned: String = rows.iter().flat_map(|row| [row.text.as_ref(), "\n"]).collect();
-    if !raw.ends_with('\n') {
-        cleaned.pop();
+/// What an answer is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Rows, rewritings and markers.
+    Fitted,
+    /// Every row.
+    Cleaned,
+    /// The output as it came.
+    Raw,
+}
+
+/// The text of all rows.
+fn joined(rows: &[Row<'_>], ends_in_newline: bool) -> String {
+    let mut text: String = rows.iter().flat_map(|row| [row.text.as_ref(), "\n"]).collect();
+    if !ends_in_newline {
+        text.pop();
     }
+    text
+}
+
+/// The raw text, cleaned where that leaves something and makes it no longer; and whether it is.
+fn least(raw: String) -> (String, bool) {
+    let cleaned = clean_screen(raw.as_bytes());
     let better = !cleaned.is_empty() && estimate_tokens(&cleaned) <= estimate_tokens(&raw);
-    drop(rows);
-    if better { cleaned } else { raw }
+    if better { (cleaned, true) } else { (raw, false) }
 }
 
 /// The fate a row starts with.
@@ -407,7 +555,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// Measures every row against all of them.
-fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
+pub(crate) fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
     let mut census = Census::default();
     let mut words = Vec::new();
     let mut ranges: Vec<Range<usize>> = Vec::with_capacity(rows.len());
@@ -424,6 +572,8 @@ fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
             severity: salience::severity(&row.text),
             shape,
             novelty: 0,
+            new_words: 0,
+            mark: Mark::None,
             alike: 0,
             marker: marker::is_marker(&row.text),
             blank: is_blank(&row.text),
@@ -431,7 +581,7 @@ fn survey(rows: &[Row<'_>]) -> Vec<Traits> {
         previous = &row.text;
     }
     for (it, range) in traits.iter_mut().zip(ranges) {
-        it.novelty = census.novelty(it.shape, words.get(range).unwrap_or_default());
+        (it.novelty, it.new_words) = census.novelty(it.shape, words.get(range).unwrap_or_default());
         it.alike = census.alike(it.shape);
     }
     traits

@@ -51,18 +51,33 @@
 //! Where measurement spoke against the first design: classes are decided line by line and not by output, so a test run
 //! inside a script folds like one alone and a table beside it stays whole; snippets of repeated compiler findings share
 //! one marker below them instead of one each; rewritings keep every word whole, since agents search answers for names; a
-//! rare row brings its heading (the file of a diff, the folder of a listing); a number of another size makes a row rare.
+//! rare row brings its heading (the file of a diff, the folder of a listing); a number of another size makes a row rare. The real
+//! tokenizer decides nothing: near equality a margin does, which tests hold against it, since no tokenizer is linear on every input.
+//!
+//! # Recipes
+//!
+//! What the form of a line does not show, a recipe can say: `Recipes` are TOML, the built-in ones like those of an
+//! operator. A recipe hides no salient line, whoever wrote it; whose recipes are used at all is the caller's decision, and a
+//! project's own should stay unused until its operator has trusted them.
 //!
 //! # Features
 //!
-//! `serde`: `Serialize` and `Deserialize` for the public types.
+//! - `recipes` (default): `Recipes`, the built-in ones among them. Without it lines fold only where their own form proves them chatter.
+//! - `serde`: `Serialize` and `Deserialize` for the public types.
+//! - `o200k`: `count_tokens`, the real tokenizer, for reports and checks.
 
 mod compact;
+#[cfg(feature = "recipes")]
+mod error;
+mod explain;
 mod keyed;
+mod mark;
 mod marker;
 mod meta;
 mod page;
 mod receipt;
+#[cfg(feature = "recipes")]
+mod recipes;
 mod row;
 mod salience;
 mod shape;
@@ -70,11 +85,18 @@ mod stage;
 mod stream;
 mod tokens;
 
-pub use compact::compact;
+pub use compact::{clean_screen, compact, compact_explained};
+#[cfg(feature = "recipes")]
+pub use error::RecipeError;
+pub use explain::{Explanation, LineFate, Taken};
 pub use meta::{Meta, Policy, Recovery};
 pub use receipt::{Compacted, Omission, OmissionKind, Stage, StageSaving, Stats};
+#[cfg(feature = "recipes")]
+pub use recipes::Recipes;
 pub use stream::Stream;
-pub use tokens::estimate_tokens;
+#[cfg(feature = "o200k")]
+pub use tokens::count_tokens;
+pub use tokens::{ESTIMATE_ERROR_PERCENT, ESTIMATE_ERROR_TOKENS, estimate_tokens};
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

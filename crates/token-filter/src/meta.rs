@@ -2,6 +2,9 @@
 //!
 //! Both are plain values: nothing here is executed, looked up or logged.
 
+#[cfg(feature = "recipes")]
+use crate::recipes::Recipes;
+
 /// The command whose output is compacted.
 ///
 /// A hint and no more: the text decides, so a wrong command costs savings, never content.
@@ -40,6 +43,10 @@ pub struct Policy {
     pub budget_tokens: u64,
     /// The way back from a marker to the lines it stands for.
     pub recovery: Recovery,
+    /// What the lines of tools mean. Not part of the serialized form: recipes travel as their TOML.
+    #[cfg(feature = "recipes")]
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub recipes: Recipes,
 }
 
 impl Policy {
@@ -62,15 +69,32 @@ impl Policy {
         self
     }
 
+    /// Sets the recipes, the built-in ones included: [`Recipes::and`] joins them with others.
+    ///
+    /// # Security
+    ///
+    /// Recipes decide what is folded; see [`Recipes::parse`] for what they cannot do, and whose to trust.
+    #[cfg(feature = "recipes")]
+    #[must_use]
+    pub fn with_recipes(mut self, recipes: Recipes) -> Self {
+        self.recipes = recipes;
+        self
+    }
+
     pub(crate) fn budget(&self) -> u64 {
         self.budget_tokens.max(Self::MIN_BUDGET)
     }
 }
 
 impl Default for Policy {
-    /// 8,000 tokens, no way back.
+    /// 8,000 tokens, no way back, the built-in recipes.
     fn default() -> Self {
-        Self { budget_tokens: Self::DEFAULT_BUDGET, recovery: Recovery::None }
+        Self {
+            budget_tokens: Self::DEFAULT_BUDGET,
+            recovery: Recovery::None,
+            #[cfg(feature = "recipes")]
+            recipes: Recipes::builtin(),
+        }
     }
 }
 

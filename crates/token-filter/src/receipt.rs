@@ -30,8 +30,29 @@ pub struct Stats {
     pub raw_tokens: u64,
     /// Estimated tokens of the text.
     pub out_tokens: u64,
+    /// Estimated tokens of what a client's blind cut would leave of the raw output: its first [`Stats::BLIND_CUT`] characters.
+    pub blind_tokens: u64,
     /// The stages that changed something, in the order they ran.
     pub stages: Vec<StageSaving>,
+}
+
+impl Stats {
+    /// Characters to which clients cut the output of a command, keeping its beginning, when nobody else shortens it.
+    pub const BLIND_CUT: usize = 30_000;
+
+    /// Estimated tokens saved; negative if the text costs more than the raw output.
+    pub fn saved(&self) -> i64 {
+        signed(self.raw_tokens) - signed(self.out_tokens)
+    }
+
+    /// Estimated tokens saved beyond the blind cut; negative if the cut, which keeps the beginning and loses the rest, costs less.
+    pub fn saved_beyond_cut(&self) -> i64 {
+        signed(self.blind_tokens) - signed(self.out_tokens)
+    }
+}
+
+fn signed(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
 }
 
 /// What one stage did.
@@ -61,6 +82,8 @@ pub enum Stage {
     LongLine,
     /// Repeated shapes of chatter are folded, rare lines protected.
     Fold,
+    /// Lines to which a recipe gave a class are folded or left out, rare and alarming ones protected.
+    Recipe,
     /// Rows of data are written shorter without losing any.
     Records,
     /// The rest is brought under the budget by salience.

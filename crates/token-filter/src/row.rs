@@ -50,6 +50,10 @@ pub(crate) enum Fate {
     Trimmed,
     /// Folded as one more of a shape already shown.
     Folded,
+    /// The same, because a recipe says so.
+    Grouped,
+    /// Left out because a recipe says that it is not worth showing.
+    Left,
     /// Left out for want of budget.
     Dropped,
     /// No text.
@@ -61,5 +65,10 @@ pub(crate) enum Fate {
 impl Fate {
     pub(crate) fn is_shown(self) -> bool {
         matches!(self, Self::Shown | Self::Headline)
+    }
+
+    /// Whether a recipe decided.
+    pub(crate) fn is_by_recipe(self) -> bool {
+        matches!(self, Self::Grouped | Self::Left)
     }
 }

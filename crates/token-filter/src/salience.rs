@@ -46,7 +46,9 @@ pub(crate) fn severity(line: &str) -> Severity {
                 return found;
             }
         }
-        negated = matches!(word, b"0" | b"no" | b"No" | b"zero" | b"without");
+        // The last part of `v0.1.0 failed` counts nothing.
+        let part = start > 0 && matches!(bytes.get(start - 1), Some(b'.' | b':'));
+        negated = matches!(word, b"no" | b"No" | b"zero" | b"without") || (word == b"0" && !part);
     }
     found
 }
@@ -241,6 +243,7 @@ mod tests {
         check("test error_is_kept ... ok", Severity::None);
         check("0 errors, no failures, errors: 0, failed=0", Severity::None);
         check("10 errors", Severity::Error);
+        check("demo v0.1.0 failed", Severity::Error);
         check("all workers drained", Severity::None);
     }
 }

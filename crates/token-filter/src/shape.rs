@@ -88,12 +88,16 @@ impl Census {
         self.templates.get(&shape.template).copied().unwrap_or(0)
     }
 
-    /// How unlike the other lines a line with these masks and words is; 0 is ordinary.
-    pub(crate) fn novelty(&self, shape: Shape, words: &[u64]) -> u32 {
+    /// How unlike the other lines a line with these masks and words is, 0 being ordinary; and how many of its words no
+    /// other line has.
+    pub(crate) fn novelty(&self, shape: Shape, words: &[u64]) -> (u32, u8) {
         let mut novel = 0;
+        let mut new = 0_u8;
         let mut counted = 4_u32;
         for (index, word) in words.iter().enumerate() {
-            novel += match self.words.get(word).copied().unwrap_or(0) {
+            let seen = self.words.get(word).copied().unwrap_or(0);
+            new += u8::from(seen <= 1);
+            novel += match seen {
                 0 | 1 => 16,
                 2 => 10,
                 3 | 4 => 4,
@@ -114,7 +118,7 @@ impl Census {
         // A sentence in a table is of another make than hundreds of rows, however common its words are.
         let makes = self.makes.get(usize::from(shape.make)).copied().unwrap_or(0);
         let foreign = if self.lines >= 24 && makes <= 4.max(self.lines / 128) { 24 } else { 0 };
-        density + odd + foreign
+        (density + odd + foreign, new)
     }
 }
 
@@ -356,7 +360,7 @@ mod tests {
             .collect();
         let novelty: Vec<_> = shapes
             .iter()
-            .map(|(shape, range)| census.novelty(*shape, &words[range.clone()]))
+            .map(|(shape, range)| census.novelty(*shape, &words[range.clone()]).0)
             .collect();
         let top = novelty.iter().enumerate().max_by_key(|(_, novelty)| **novelty).unwrap();
         assert_eq!(top.0, 123);

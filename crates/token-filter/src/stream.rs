@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 
-use crate::compact::{Source, compact, from_rows};
+use crate::compact::{Source, blind_tokens, compact, compact_explained, from_rows};
+use crate::explain::Explanation;
 use crate::marker;
 use crate::meta::{Meta, Policy, Recovery};
 use crate::receipt::Compacted;
@@ -108,7 +109,15 @@ impl Stream {
     pub fn finish(self, meta: &Meta<'_>) -> Compacted {
         match self.spill {
             None => compact(meta, &self.head, &self.policy),
-            Some(spill) => joined(meta, &self.policy, self.bytes, &self.head, spill),
+            Some(spill) => joined(meta, &self.policy, self.bytes, &self.head, spill, false).0,
+        }
+    }
+
+    /// Ends the output and compacts it, and tells which stage took which raw lines.
+    pub fn finish_explained(self, meta: &Meta<'_>) -> (Compacted, Explanation) {
+        match self.spill {
+            None => compact_explained(meta, &self.head, &self.policy),
+            Some(spill) => joined(meta, &self.policy, self.bytes, &self.head, spill, true),
         }
     }
 }
@@ -146,7 +155,14 @@ fn count_lines(bytes: &[u8]) -> usize {
 }
 
 /// Compacts beginning, telling lines and end as one output.
-fn joined(meta: &Meta<'_>, policy: &Policy, bytes: u64, head: &[u8], spill: Spill) -> Compacted {
+fn joined(
+    meta: &Meta<'_>,
+    policy: &Policy,
+    bytes: u64,
+    head: &[u8],
+    spill: Spill,
+    explain: bool,
+) -> (Compacted, Explanation) {
     let Spill { gap, tail, .. } = spill;
     let binary = decode::is_binary(head);
     let mut rows = screen::rows(head, 0, binary);
@@ -191,8 +207,10 @@ fn joined(meta: &Meta<'_>, policy: &Policy, bytes: u64, head: &[u8], spill: Spil
         bytes,
         lines: next,
         tokens: Some(sample.saturating_mul(bytes / 1024) / (head.len() as u64 / 1024).max(1)),
+        blind_tokens: blind_tokens(head),
         ends_in_newline: tail.ends_with(b"\n"),
         nature: binary.then(|| decode::nature(head)),
+        explain,
     };
     from_rows(meta, rows, &source, policy, || decode::text(head))
 }

@@ -7,10 +7,17 @@
 /// Prices are in 1/64 of a token.
 const UNIT: u64 = 64;
 
+/// How far an estimate may be from the real count, in percent of it.
+pub const ESTIMATE_ERROR_PERCENT: u64 = 15;
+/// How far the estimate of a short text may be off besides, in tokens.
+pub const ESTIMATE_ERROR_TOKENS: u64 = 24;
+
 /// Estimates how many `o200k_base` tokens `text` has.
 ///
-/// On command output of at least 300 tokens the estimate is within 15 % of the real count; shorter texts may be off by a few
-/// tens of tokens. Linear in the length, about a gigabyte in a few seconds, no table to load.
+/// On command output the estimate is within [`ESTIMATE_ERROR_PERCENT`] of the real count, and [`ESTIMATE_ERROR_TOKENS`] more on
+/// short texts. Measured on 382 texts, the outputs of two corpora raw and compacted: from 14 % below to 17 % above for single ones of 300 tokens and
+/// more, 1.6 % below for the sum of the raw ones and 1.5 % for the compacted; `tests/it/tokens.rs` holds it so. Texts in which no words stand,
+/// noise and encoded bytes, have no bound. Linear in the length, about a gigabyte in a few seconds, no table to load.
 ///
 /// ```
 /// let estimate = token_filter::estimate_tokens("error: could not compile `demo` due to 3 previous errors\n");
@@ -18,6 +25,18 @@ const UNIT: u64 = 64;
 /// ```
 pub fn estimate_tokens(text: &str) -> u64 {
     weigh(text.as_bytes()).div_ceil(UNIT)
+}
+
+/// Counts the `o200k_base` tokens of `text` with the real vocabulary.
+///
+/// For reports and checks: the first call loads the vocabulary, and a long run without blanks takes more than linear time.
+///
+/// ```
+/// assert_eq!(token_filter::count_tokens("error: disk full\n"), 5);
+/// ```
+#[cfg(feature = "o200k")]
+pub fn count_tokens(text: &str) -> u64 {
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len() as u64
 }
 
 /// Estimates the tokens of one line and its line end.

@@ -1,10 +1,11 @@
 //! Chatter folded: repeated shapes of lines that report routine, the first ones and the end of each run shown.
 //!
 //! A line takes part only if its own form proves it chatter (a log stamp, a passing test, a download): rows
-//! of data look alike too, and folding them would lose them. Rare and alarming lines never fold unless equal. A run is folded only
-//! where that saves more than its marker costs.
+//! of data look alike too, and folding them would lose them. Or a recipe says so of its tool. Rare and alarming lines never fold unless
+//! equal. A run is folded only where that saves more than its marker costs.
 
 use crate::keyed::KeyMap;
+use crate::mark::Mark;
 use crate::row::{Fate, Kind, Row};
 use crate::salience::Severity;
 use crate::stage::window::Traits;
@@ -13,6 +14,18 @@ use crate::stage::window::Traits;
 const SHOWN: u32 = 2;
 /// How many lines a shape needs to fold.
 const COMMON: u32 = 4;
+/// Keys from here on are forms of recipes, and not of passed tests.
+const FORMS: u64 = 100;
+
+/// Whether and how a row may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Foldable {
+    No,
+    /// One more of its kind: the end of a run is shown.
+    Repeat,
+    /// Not worth showing at all.
+    Dropped,
+}
 
 /// Marks what folds in `fates`; `marker` is the price of one marker in tokens.
 pub(crate) fn fold(rows: &[Row<'_>], traits: &[Traits], marker: u64, fates: &mut [Fate]) {
@@ -23,7 +36,7 @@ pub(crate) fn fold(rows: &[Row<'_>], traits: &[Traits], marker: u64, fates: &mut
         *totals.entry(*key).or_insert(0) += 1;
     }
     let mut seen: KeyMap<u32> = KeyMap::default();
-    let mut foldable = vec![false; rows.len()];
+    let mut foldable = vec![Foldable::No; rows.len()];
     let mut repeats = 0_u32;
     for (index, key) in keys.iter().enumerate() {
         let previous = index.checked_sub(1).and_then(|before| rows.get(before));
@@ -31,34 +44,56 @@ pub(crate) fn fold(rows: &[Row<'_>], traits: &[Traits], marker: u64, fates: &mut
         let equal = previous.is_some_and(|row| row.text == text) && !text.is_empty();
         repeats = if equal { repeats + 1 } else { 0 };
         let Some(slot) = foldable.get_mut(index) else { continue };
+        match traits.get(index).map(|it| it.mark) {
+            Some(Mark::Drop(_)) => *slot = Foldable::Dropped,
+            Some(mark) if mark.is_kept() => continue,
+            _ => {}
+        }
         if let Some(key) = key {
             let total = totals.get(key).copied().unwrap_or(0);
             let count = seen.entry(*key).or_insert(0);
             *count += 1;
-            *slot = total >= COMMON && *count > SHOWN;
+            if total >= COMMON && *count > SHOWN {
+                *slot = Foldable::Repeat;
+            }
         }
-        *slot |= repeats >= SHOWN;
+        if repeats >= SHOWN && *slot == Foldable::No {
+            *slot = Foldable::Repeat;
+        }
     }
     settle(rows, traits, marker, &foldable, fates);
 }
 
 /// Folds the runs of foldable rows that are worth it.
-fn settle(rows: &[Row<'_>], traits: &[Traits], marker: u64, foldable: &[bool], fates: &mut [Fate]) {
+fn settle(
+    rows: &[Row<'_>],
+    traits: &[Traits],
+    marker: u64,
+    foldable: &[Foldable],
+    fates: &mut [Fate],
+) {
     let mut start = 0;
     while start < foldable.len() {
-        let end = start + foldable.iter().skip(start).take_while(|&&yes| yes).count();
+        let end = start + foldable.iter().skip(start).take_while(|it| **it != Foldable::No).count();
         if end == start {
             start += 1;
             continue;
         }
         // The last line of a run tells how far it went.
-        let stop = if end - start >= 4 { end - 1 } else { end };
-        let tokens: u64 =
-            traits.get(start..stop).unwrap_or_default().iter().map(|it| it.tokens).sum();
+        let tells = end - start >= 4 && foldable.get(end - 1) == Some(&Foldable::Repeat);
+        let stop = if tells { end - 1 } else { end };
+        let run = traits.get(start..stop).unwrap_or_default();
+        let tokens: u64 = run.iter().map(|it| it.tokens).sum();
         let whole =
             rows.get(start..stop).unwrap_or_default().iter().all(|row| row.kind == Kind::Text);
         if whole && tokens >= marker * 2 {
-            fates.get_mut(start..stop).unwrap_or_default().fill(Fate::Folded);
+            for (fate, it) in fates.get_mut(start..stop).unwrap_or_default().iter_mut().zip(run) {
+                *fate = match it.mark {
+                    Mark::Group(_) => Fate::Grouped,
+                    Mark::Drop(_) => Fate::Left,
+                    _ => Fate::Folded,
+                };
+            }
         }
         start = end;
     }
@@ -69,15 +104,17 @@ fn key(text: &str, it: &Traits) -> Option<u64> {
     if it.marker || it.blank {
         return None;
     }
+    match it.mark {
+        Mark::Group(form) => return Some(FORMS + u64::from(form)),
+        Mark::Summary(_) | Mark::Keep(_) | Mark::Drop(_) => return None,
+        Mark::None => {}
+    }
     if let Some(verdict) = passing(text) {
         return Some(verdict);
     }
     if it.severity >= Severity::Error {
         // Only equal lines fold, apart from the time they were written.
         return stamp(text).map(|length| exact(text.get(length..).unwrap_or_default()));
-    }
-    if let Some(routine) = routine(text) {
-        return Some(routine);
     }
     is_chatter(text).then_some(it.shape.template)
 }
@@ -139,50 +176,6 @@ fn is_pytest_pass(text: &str) -> bool {
         let rest = text.get(at + " PASSED".len()..).unwrap_or_default().trim();
         rest.is_empty() || (rest.starts_with('[') && rest.ends_with("%]"))
     })
-}
-
-/// Verbs of package tools, each followed by a name: alike by the verb.
-const ROUTINE: &[&str] = &[
-    "Compiling ",
-    "Downloading ",
-    "Downloaded ",
-    "Collecting ",
-    "Fetched ",
-    "Get:",
-    "Hit:",
-    "Unpacking ",
-    "Preparing to unpack ",
-    "Setting up ",
-    "Selecting previously unselected package ",
-    "Installing ",
-    "Requirement already satisfied: ",
-    "Using cached ",
-    "Pulling fs layer",
-    "Checking ",
-    "Adding ",
-    "Locking ",
-    "Processing triggers for ",
-    "Extracting ",
-    "Uninstalling ",
-    "Attempting uninstall: ",
-    "Found existing installation: ",
-    "Building ",
-    "CC ",
-    "AR ",
-    "LD ",
-    "CXX ",
-];
-
-fn routine(text: &str) -> Option<u64> {
-    let text = text.trim_start();
-    if !text.starts_with(|char: char| char.is_ascii_uppercase()) {
-        return None;
-    }
-    let form = ROUTINE.iter().position(|verb| text.starts_with(verb))?;
-    // A name and a version, a size or a file, not a sentence.
-    let short = text.split_ascii_whitespace().count() <= 9;
-    (short && text.bytes().any(|byte| byte.is_ascii_digit() || byte == b'/' || byte == b'.'))
-        .then_some(100 + form as u64)
 }
 
 /// Whether a line's own form shows that it reports routine.
@@ -309,7 +302,7 @@ fn is_done(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_chatter, passing, routine, stamp};
+    use super::{is_chatter, passing, stamp};
 
     #[test]
     fn chatter_is_told_from_data() {
@@ -355,8 +348,6 @@ mod tests {
         assert!(passing("✔ rounds (2 ms) # not for halves yet").is_none());
         assert!(passing("ok 3 - rounds # TODO halves").is_none());
         assert!(passing("ok 3 - rounds # time=2ms").is_some());
-        assert!(routine("   Compiling serde v1.0.2").is_some());
-        assert!(routine("Building a wall around the third reactor takes time and more money than we have. Stop").is_none());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! The budget: which rows are shown when not all can be.
 //!
 //! Rows are chosen by worth, not by place: the first and last, then rare rows, then alarming ones by
-//! shape, then their surroundings, then one row of each shape, then as much of the end and of the beginning as
+//! shape, then those that recipes want shown, then their surroundings, then one row of each shape, then as much of the end and of the beginning as
 //! fits. Each pass may spend up to its share, so no kind crowds out the next. A marker's price is part of every choice, and a gap
 //! too small to be worth one is filled. Invariants: deterministic, `O(n log n)`, the sum stays within the budget.
 
 use crate::keyed::{KeyMap, KeySet};
+use crate::mark::Mark;
 use crate::row::{Fate, Row};
 use crate::salience::Severity;
 use crate::shape::{self, Shape};
@@ -22,6 +23,10 @@ pub(crate) struct Traits {
     pub(crate) shape: Shape,
     /// How unlike the other rows it is.
     pub(crate) novelty: u32,
+    /// How many of its words no other row has.
+    pub(crate) new_words: u8,
+    /// What a recipe says of it.
+    pub(crate) mark: Mark,
     /// How many rows share its template.
     pub(crate) alike: u32,
     /// Whether it is, or holds, a marker.
@@ -53,6 +58,8 @@ pub(crate) struct Plan {
     marker: u64,
     rare: Vec<usize>,
     alarming: Vec<usize>,
+    /// Rows that recipes want shown, summaries first.
+    wanted: Vec<usize>,
     firsts: Vec<usize>,
 }
 
@@ -74,7 +81,8 @@ impl Plan {
         let (rare, alarming) = (by_rarity(&traits, &outliers), by_alarm(&traits));
         let firsts = first_of_each_shape(&texts, &traits);
         let headings = heading::headings(texts.into_iter());
-        Self { places, traits, barred, headings, marker, rare, alarming, firsts }
+        let wanted = by_recipe(&traits);
+        Self { places, traits, barred, headings, marker, rare, alarming, wanted, firsts }
     }
 
     /// Lowers the shown rows of `fates` to `budget` tokens.
@@ -90,6 +98,9 @@ impl Plan {
         }
         for &index in &self.alarming {
             choice.take_with_heading(index, share(62), share(66));
+        }
+        for &index in &self.wanted {
+            choice.take_with_heading(index, share(70), share(72));
         }
         surroundings(&self.traits, &mut choice, share(74));
         for &index in &self.firsts {
@@ -152,6 +163,22 @@ fn by_alarm(traits: &[Traits]) -> Vec<usize> {
         (round, std::cmp::Reverse(it.severity), it.alike)
     });
     order.into_iter().map(|(index, ..)| index).collect()
+}
+
+/// Rows that recipes want shown, summaries before others.
+fn by_recipe(traits: &[Traits]) -> Vec<usize> {
+    let marked = |summary: bool| {
+        traits.iter().enumerate().filter_map(move |(index, it)| match it.mark {
+            Mark::Summary(_) if summary => Some(index),
+            Mark::Keep(_) if !summary => Some(index),
+            _ => None,
+        })
+    };
+    // The last of the summaries says most.
+    let mut wanted: Vec<usize> = marked(true).collect();
+    wanted.reverse();
+    wanted.extend(marked(false));
+    wanted
 }
 
 /// The rows before and after those that are alarming and taken.

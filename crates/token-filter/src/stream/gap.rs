@@ -119,7 +119,7 @@ impl Gap {
             return;
         }
         let alarm = severity(&text);
-        let score = self.census.novelty(shape, &words)
+        let score = self.census.novelty(shape, &words).0
             + if alarm >= Severity::Error { 100 + alarm as u32 } else { 0 };
         if score <= self.floor {
             return;
