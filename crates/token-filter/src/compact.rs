@@ -430,7 +430,7 @@ impl<'a, 'p> Work<'a, 'p> {
     /// Which stage took which raw lines on the way to `compacted`.
     fn explain(&self, compacted: &Compacted, form: Form) -> Explanation {
         let taken = |raw_lines, stage, fate| Taken { raw_lines, stage, fate, recipe: None };
-        let mut changed = Vec::new();
+        let mut changed: Vec<Taken> = Vec::new();
         let fitted = form == Form::Fitted;
         let mut rewrites = self.rewrites.iter().filter(|_| fitted).peekable();
         let mut skip = 0;
@@ -444,13 +444,17 @@ impl<'a, 'p> Work<'a, 'p> {
                 changed.push(taken(row.raw.start..end, Stage::Records, LineFate::Rewritten));
                 continue;
             }
-            // Blank lines in a row are one row and lose nothing.
-            let several = row.raw.end - row.raw.start > 1;
-            let blank = row.text.bytes().all(|byte| byte == b'\n')
-                && row.text.len() as u64 + 1 == row.raw.end - row.raw.start;
             let shown = !fitted || (fate.is_shown() && !row.cut);
-            if shown && several && !blank && row.kind == Kind::Text {
-                changed.push(taken(row.raw.clone(), Stage::Screen, LineFate::DrawnOver));
+            if shown && row.drawn {
+                let next_to = |it: &&mut Taken| {
+                    it.stage == Stage::Screen && it.raw_lines.end == row.raw.start
+                };
+                match changed.last_mut().filter(next_to) {
+                    Some(last) => last.raw_lines.end = row.raw.end,
+                    None => {
+                        changed.push(taken(row.raw.clone(), Stage::Screen, LineFate::DrawnOver));
+                    }
+                }
             }
         }
         Explanation::new(compacted, changed, |lines| self.by_recipe(lines))

@@ -16,16 +16,18 @@ pub(crate) struct Row<'a> {
     pub(crate) kind: Kind,
     /// Whether a long line was cut.
     pub(crate) cut: bool,
+    /// Whether raw lines wrote over each other to make it.
+    pub(crate) drawn: bool,
 }
 
 impl<'a> Row<'a> {
     /// A row that shows nothing.
     pub(crate) fn without_text(raw: Range<u64>, kind: Kind) -> Self {
-        Self { raw, text: Cow::Borrowed(""), kind, cut: false }
+        Self { raw, text: Cow::Borrowed(""), kind, cut: false, drawn: false }
     }
 
     pub(crate) fn new(raw: Range<u64>, text: Cow<'a, str>) -> Self {
-        Self { raw, text, kind: Kind::Text, cut: false }
+        Self { raw, text, kind: Kind::Text, cut: false, drawn: false }
     }
 }
 

@@ -147,6 +147,10 @@ impl<'a> Screen<'a> {
         for row in rows.iter_mut().rev() {
             row.raw.end = next;
             next = row.raw.start;
+            // Blank lines are one row and lose nothing.
+            let blank = row.text.bytes().all(|byte| byte == b'\n');
+            let lines = row.raw.end - row.raw.start;
+            row.drawn |= lines > 1 && !(blank && row.text.len() as u64 + 1 == lines);
         }
         if rows.iter().any(|row| row.text.contains('\n')) {
             rows = rows.into_iter().flat_map(split).collect();
@@ -161,7 +165,7 @@ impl<'a> Screen<'a> {
 fn split(row: Row<'_>) -> Vec<Row<'_>> {
     let lines = row.text.split('\n').count() as u64;
     let blank = row.text.bytes().all(|byte| byte == b'\n');
-    if blank || row.kind != Kind::Text || row.raw.end - row.raw.start < lines {
+    if lines == 1 || blank || row.kind != Kind::Text || row.raw.end - row.raw.start < lines {
         return vec![row];
     }
     let raw = row.raw.clone();
@@ -169,12 +173,14 @@ fn split(row: Row<'_>) -> Vec<Row<'_>> {
     (0..)
         .zip(row.text.split('\n'))
         .map(|(number, line)| {
-            Row::new(raw.start + number..end(number), Cow::Owned(line.to_owned()))
+            let part = raw.start + number..end(number);
+            Row { drawn: true, ..Row::new(part, Cow::Owned(line.to_owned())) }
         })
         .collect()
 }
 
 fn settle(live: Live<'_>) -> Row<'_> {
+    let drawn = live.writer != live.first;
     let text = match live.state {
         State::Binary => return Row::without_text(live.first..live.first, Kind::Binary),
         State::Blanks(count) => Cow::Owned("\n".repeat(count - 1)),
@@ -185,7 +191,7 @@ fn settle(live: Live<'_>) -> Row<'_> {
             with_past(&live.past, text.trim_end())
         }
     };
-    Row::new(live.first..live.first, text)
+    Row { drawn, ..Row::new(live.first..live.first, text) }
 }
 
 /// The row's text below the states that it replaced and that still matter.

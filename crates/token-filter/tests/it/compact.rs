@@ -14,7 +14,7 @@ fn check(command: &str, exit: i32, raw: &str, expected: &str) {
 }
 
 /// Lines made from their number.
-fn lines(count: u32, line: impl Fn(u32) -> String) -> String {
+pub(crate) fn lines(count: u32, line: impl Fn(u32) -> String) -> String {
     (0..count).fold(String::new(), |mut all, number| {
         let _done = writeln!(all, "{}", line(number));
         all

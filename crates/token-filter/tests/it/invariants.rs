@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use token_filter::{Compacted, Meta, OmissionKind, Policy, Recovery, Stream, compact};
 
 use crate::case::{all_cases, real_tokens};
+use crate::compact::lines;
 
-fn policy(budget: u64, stored: bool) -> Policy {
+pub(crate) fn policy(budget: u64, stored: bool) -> Policy {
     let recovery =
         if stored { Recovery::ReadOutput { output_id: "o1".into() } } else { Recovery::None };
     Policy::default().with_budget_tokens(budget).with_recovery(recovery)
@@ -27,7 +28,7 @@ fn line() -> impl Strategy<Value = String> {
     ]
 }
 
-fn output() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn output() -> impl Strategy<Value = Vec<u8>> {
     let lines = prop::collection::vec((line(), 1..40_usize), 0..60).prop_map(|runs| {
         let mut text = String::new();
         for (line, times) in runs {
@@ -143,6 +144,54 @@ fn compacting_a_compacted_output_changes_nothing() {
             let once = compact(&meta, &case.raw, &policy);
             let twice = compact(&meta, once.text.as_bytes(), &policy);
             assert_eq!(once.text, twice.text, "{} at {budget}", case.id);
+        }
+    }
+}
+
+/// Distinct alarming lines are each shown while they fit, wherever they stand and however long the rest is.
+#[test]
+fn each_distinct_alarm_is_shown_once_at_least() {
+    let kinds = ["lock", "lease", "quota", "socket", "ledger", "mirror", "shard", "tape"];
+    let alarm = |n: u32| format!("ERROR the {} is gone, nobody holds it", kinds[n as usize / 500]);
+    for exit in [0, 1] {
+        // Once in the middle of its stretch, or forty times.
+        let raw = lines(4_000, |n| match (n / 500 % 2, n % 500) {
+            (_, 250) | (0, 460..) => alarm(n),
+            _ => format!("[info] queue depth {n}"),
+        });
+        let text =
+            compact(&Meta::new("./q", Some(exit)), raw.as_bytes(), &policy(1_000, true)).text;
+        assert!((0..8).all(|kind| text.contains(&alarm(kind * 500))), "{text}");
+        assert!(text.contains("queue depth 3999"), "the end of a failing run: {text}");
+    }
+}
+
+/// The command decides nothing it could leak: it is never repeated, expanded or run.
+#[test]
+fn a_command_line_is_read_as_text_alone() {
+    let raw = lines(2_000, |n| format!("row {n} of {}", n * 7_919 % 10_007));
+    let plain = compact(&Meta::new("", Some(0)), raw.as_bytes(), &policy(1_000, true));
+    for command in [
+        "deploy --token hunter2-secret 'unclosed",
+        "a\nb\0c\u{1b}[31m && $(touch /tmp/never) `id`",
+        "\"quoted \\\" words\" > /dev/null; terraform\u{feff}",
+    ] {
+        let answer = compact(&Meta::new(command, Some(0)), raw.as_bytes(), &policy(1_000, true));
+        assert_eq!(answer, plain, "{command:?}");
+    }
+}
+
+/// Nothing but the raw lines speaks of success or failure.
+#[test]
+fn no_verdict_is_added() {
+    let words = ["pass", "fail", "success", "error", "ok", "warning", "test"];
+    for case in all_cases() {
+        let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
+        let answer = compact(&meta, &case.raw, &policy(1_000, true));
+        let own = answer.text.lines().filter(|line| line.starts_with("[… "));
+        for line in own.filter(|line| !line.starts_with("[… they start with: ")) {
+            let said = line.split(|char: char| !char.is_alphabetic());
+            assert!(said.clone().all(|word| !words.contains(&word)), "{}: {line}", case.id);
         }
     }
 }

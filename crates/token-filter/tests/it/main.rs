@@ -9,7 +9,10 @@
 mod case;
 mod compact;
 mod corpus;
+mod expand;
+mod explain;
 mod invariants;
 mod metamorphic;
+mod recipes;
 mod stream;
 mod tokens;

@@ -1,6 +1,6 @@
 //! A line planted anywhere in any output is shown: rarity first, words second.
 
-use token_filter::{Meta, Policy, Recovery, compact};
+use token_filter::{Meta, Policy, Recipes, Recovery, compact};
 
 use crate::case::{Case, all_cases};
 
@@ -46,24 +46,30 @@ fn planted(raw: &[u8], line: &str, tenth: usize) -> Vec<u8> {
     out
 }
 
-fn check(case: &Case, line: &str, tenth: usize, budget: u64) -> Option<String> {
-    let policy = Policy::default()
-        .with_budget_tokens(budget)
-        .with_recovery(Recovery::ReadOutput { output_id: "o-5f3a".into() });
+fn check(case: &Case, line: &str, tenth: usize, policy: &Policy) -> Option<String> {
     let raw = planted(&case.raw, line, tenth);
     let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
-    let text = compact(&meta, &raw, &policy).text;
+    let text = compact(&meta, &raw, policy).text;
     let whole = text.lines().any(|shown| shown == line);
-    (!whole).then(|| format!("{} at {tenth}/10, {budget}: {line}", case.id))
+    (!whole).then(|| format!("{} at {tenth}/10, {}: {line}", case.id, policy.budget_tokens))
 }
 
-fn check_all(lines: &[&str]) {
+fn policy(budget: u64, recipes: &Recipes) -> Policy {
+    Policy::default()
+        .with_budget_tokens(budget)
+        .with_recovery(Recovery::ReadOutput { output_id: "o-5f3a".into() })
+        .with_recipes(recipes.clone())
+}
+
+/// Every line at every tenth position of every case would be 20 times as much: each position of each case gets one of
+/// them, in turn.
+fn check_all(lines: &[&str], recipes: &Recipes) {
+    let policies = [8_000, 4_000].map(|budget| policy(budget, recipes));
     let mut failures = Vec::new();
     for (index, case) in all_cases().iter().enumerate() {
         for tenth in 0..=10 {
             let line = lines[(index + tenth) % lines.len()];
-            let budget = if (index + tenth) % 2 == 0 { 8_000 } else { 4_000 };
-            failures.extend(check(case, line, tenth, budget));
+            failures.extend(check(case, line, tenth, &policies[(index + tenth) % 2]));
         }
     }
     assert!(failures.is_empty(), "{} lost:\n{}", failures.len(), failures.join("\n"));
@@ -71,12 +77,58 @@ fn check_all(lines: &[&str]) {
 
 #[test]
 fn an_error_line_is_always_shown() {
-    check_all(ALARMS);
+    check_all(ALARMS, &Recipes::builtin());
 }
 
 #[test]
 fn a_plain_abnormal_sentence_is_always_shown() {
-    check_all(PLAIN);
+    check_all(PLAIN, &Recipes::builtin());
+}
+
+/// Recipes that would hide everything, were they let.
+const HOSTILE: &[&str] = &[
+    "[[recipe]]\nname='all'\n[[recipe.line]]\nclass='drop'\npattern='.'\n",
+    "[[recipe]]\nname='all'\n[[recipe.line]]\nclass='group'\npattern='.'\n",
+    "[[recipe]]\nname='all'\n[[recipe.line]]\nclass='keep'\npattern='[0-9]'\n[[recipe.line]]\nclass='drop'\n\
+     pattern='.'\nstarts=['The ','ERROR ','Backup tape','disk is full','кот ','fatal: ','Someone ','FAILED ']\n",
+];
+
+#[test]
+fn no_recipe_hides_a_planted_line() {
+    for text in HOSTILE {
+        let recipes = Recipes::parse(text).unwrap();
+        check_all(ALARMS, &recipes);
+        check_all(PLAIN, &recipes);
+    }
+}
+
+fn check_dressed(dress: impl Fn(&Case) -> Vec<u8>) {
+    let mut failures = Vec::new();
+    for case in all_cases().iter().filter(|case| std::str::from_utf8(&case.raw).is_ok()) {
+        let meta = Meta::new(&case.facts.argv, Some(case.facts.exit_code));
+        let text = compact(&meta, &dress(case), &Policy::default()).text;
+        let lost = case.lost(&text);
+        if !lost.is_empty() {
+            failures.push(format!("{}: {lost:?}", case.id));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_progress_bar_loses_no_fact() {
+    check_dressed(|case| {
+        let state = |percent: u32| format!("\rfetching parts {percent:>3}% of the whole");
+        let bar = (0..=100).map(state).collect::<Vec<_>>().concat() + "\n";
+        [bar.as_bytes(), &case.raw, bar.as_bytes()].concat()
+    });
+}
+
+#[test]
+fn a_passing_test_loses_no_fact() {
+    for tenth in [0, 5, 10] {
+        check_dressed(|case| planted(&case.raw, "test store::tests::adds_two ... ok", tenth));
+    }
 }
 
 #[test]
