@@ -1,12 +1,22 @@
 //! The output filter, in bytes of raw output a second, beside a plain copy of the same bytes.
 //!
 //! A log folds, rows and numbers do not, blobs are what no processor can foresee: the slowest kind bounds the others.
+//! A whole run begins with the figures that the filter promises, in one table: time of small and large outputs, throughput
+//! of both corpora, the dearest input against the median, and the memory that a gigabyte takes.
+#![expect(clippy::print_stdout, reason = "the promised figures are a table of their own")]
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use token_filter::{Meta, Policy, Stream, compact};
 
+#[path = "filter/promises.rs"]
+mod promises;
+
 fn main() {
+    // A filter or `--test` asks for single benches.
+    if std::env::args().skip(1).all(|word| word == "--bench") {
+        promises::print();
+    }
     divan::main();
 }
 

@@ -20,18 +20,18 @@ use crate::tokens::estimate_tokens;
 mod gap;
 
 /// Bytes up to which an output is kept whole.
-const WINDOW: usize = 4 << 20;
-/// Bytes kept of the beginning, and at least of the end, of a longer one.
+const WINDOW: usize = 2 << 20;
+/// Bytes kept of the beginning and of the end of a longer one.
 const END: usize = WINDOW / 2;
 /// Lines up to which an output is kept whole.
-const LINES: usize = 128 * 1024;
-/// Lines kept of the beginning, and at least of the end, of one with more.
+const LINES: usize = 64 * 1024;
+/// Lines kept of the beginning and of the end of one with more.
 const LINES_END: usize = LINES / 2;
 
 /// Takes a command's output piece by piece.
 ///
-/// Memory is bounded: an output of up to 4 MiB and 131,072 lines gives the answer of [`compact`](crate::compact()); of a
-/// longer one, its first and last 2 MiB or 65,536 lines and the most telling lines between them take part, the rest is
+/// Memory is bounded: an output of up to 2 MiB and 65,536 lines gives the answer of [`compact`](crate::compact()); of a
+/// longer one, its first and last 1 MiB or 32,768 lines and the most telling lines between them take part, the rest is
 /// a gap with exact line numbers.
 ///
 /// ```
@@ -129,15 +129,19 @@ impl Spill {
         self.trim();
     }
 
-    /// Moves what is too much of the tail into the gap, whole lines where there are some.
+    /// Moves what is too much of the tail into the gap, now and then.
     fn trim(&mut self) {
-        if self.tail.len() <= WINDOW && self.lines <= LINES {
-            return;
+        if self.tail.len() > WINDOW || self.lines > LINES {
+            self.cut();
         }
+    }
+
+    /// Moves all of the tail but its end into the gap, whole lines where there are some.
+    fn cut(&mut self) {
         let by_lines =
             memchr::memrchr_iter(b'\n', &self.tail).nth(LINES_END).map_or(0, |at| at + 1);
         let by_bytes = self.tail.len().saturating_sub(END);
-        let cut = if self.tail.len() > WINDOW && by_bytes > by_lines {
+        let cut = if by_bytes > by_lines {
             let rest = self.tail.get(by_bytes..).unwrap_or_default();
             memchr::memchr(b'\n', rest).map_or(by_bytes, |at| by_bytes + at + 1)
         } else {
@@ -160,9 +164,11 @@ fn joined(
     policy: &Policy,
     bytes: u64,
     head: &[u8],
-    spill: Spill,
+    mut spill: Spill,
     explain: bool,
 ) -> (Compacted, Explanation) {
+    // Where the tail was cut last depends on the pieces that came; what is shown does not.
+    spill.cut();
     let Spill { gap, tail, .. } = spill;
     let binary = decode::is_binary(head);
     let mut rows = screen::rows(head, 0, binary);

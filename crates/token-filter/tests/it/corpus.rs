@@ -2,7 +2,7 @@
 
 use token_filter::{Compacted, Meta, OmissionKind, Policy, Recovery, compact};
 
-use crate::case::{Case, all_cases, real_tokens};
+use crate::case::{Case, all_cases, corpus, real_tokens};
 
 /// Facts that cannot be kept yet: case, budget, reason. Each entry is asserted to fail, so it goes
 /// when the case is solved.
@@ -65,6 +65,48 @@ fn an_answer_never_costs_more_than_the_raw_output() {
             assert_eq!(out, answer(&case, budget), "{}", case.id);
         }
     }
+}
+
+/// The least savings in percent of the first corpus that `docs/filter.md` states: of all tokens, and on average of the
+/// outputs of 1,000 tokens and more.
+fn check_saving(budget: u64, all: u64, mean: u64) {
+    let (mut raw_all, mut out_all, mut savings) = (0, 0, Vec::new());
+    for case in corpus() {
+        let raw = real_tokens(&String::from_utf8_lossy(&case.raw));
+        let out = real_tokens(&answer(&case, budget).text);
+        (raw_all, out_all) = (raw_all + raw, out_all + out);
+        if raw >= 1_000 {
+            savings.push((raw - out) * 100 / raw);
+        }
+    }
+    let saved = (raw_all - out_all) * 100 / raw_all;
+    let average = savings.iter().sum::<u64>() / savings.len() as u64;
+    assert!(saved >= all && average >= mean, "at {budget}: {saved} %, mean {average} %");
+}
+
+#[test]
+fn the_documented_savings_are_true() {
+    check_saving(8_000, 82, 68);
+    check_saving(4_000, 87, 68);
+}
+
+#[test]
+fn the_committed_table_states_no_loss_and_no_longer_output() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/filter.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let totals: Vec<Vec<&str>> = page
+        .lines()
+        .filter(|line| line.starts_with("| **all** |"))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    let percent = |cell: &str| cell.strip_suffix(" %").unwrap().parse::<u64>().unwrap();
+    let first = &totals[0];
+    assert_eq!((first[2], first[7], first[9]), ("114", "0", "0"), "{first:?}");
+    assert!(percent(first[5]) >= 82 && percent(first[8]) >= 87, "{first:?}");
+    let second = &totals[1];
+    let known = KNOWN_LOSSES.len().to_string();
+    assert_eq!((second[2], second[7], second[9]), ("78", "0", known.as_str()), "{second:?}");
+    assert_eq!(page.matches("Longer than raw: 0.").count(), 2);
 }
 
 /// The markers of a text that stand on their own line: the zero-based raw range each names, and how many lines of it.

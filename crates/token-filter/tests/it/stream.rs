@@ -63,3 +63,17 @@ fn short_lines_are_bounded_by_their_number() {
     assert_eq!(compacted.stats.raw_lines, 1_000_001);
     assert!(compacted.truncated);
 }
+
+#[test]
+fn beyond_the_window_too_the_pieces_decide_nothing() {
+    let line = |n: u32| format!("2026-03-04 09:00:00 worker {n}: batch {} done\n", n * 31 % 977);
+    let text = (0..80_000).map(line).collect::<Vec<_>>().concat();
+    let answers = [1_000, 65_536, text.len()].map(|size| {
+        let mut stream = Stream::new(&Policy::default());
+        text.as_bytes().chunks(size).for_each(|piece| stream.push(piece));
+        stream.finish(&Meta::new("./soak", Some(0)))
+    });
+    assert!(answers[0].omitted.iter().any(|part| part.stage == Stage::Spill));
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[1], answers[2]);
+}
