@@ -48,7 +48,7 @@ pub(crate) enum Step {
     NoNewPrivileges,
     DropCapabilities,
     Landlock,
-    Seccomp(Vec<Program>),
+    Seccomp(Program),
 }
 
 impl Step {
@@ -84,7 +84,7 @@ impl Step {
             Self::NoNewPrivileges => privileges::no_new_privileges(),
             Self::DropCapabilities => privileges::drop_capabilities(),
             Self::Landlock => landlock::apply(handles.get(Slot::Ruleset)?),
-            Self::Seccomp(programs) => seccomp::apply(programs),
+            Self::Seccomp(program) => seccomp::apply(program),
         }
     }
 

@@ -222,8 +222,8 @@ impl Sandbox {
         let (mut handles, notes) = self.prepare(&view).map_err(|error| missing(&error))?;
         let listener = handles.take(Slot::Listener);
         let scoped = crate::sys::landlock_abi().is_ok_and(|abi| abi >= landlock::WITH_SCOPES);
-        let programs =
-            seccomp::programs(Open::with_namespaces(policy.net, scoped)).map_err(|error| {
+        let program =
+            seccomp::program(Open::with_namespaces(policy.net, scoped)).map_err(|error| {
                 Missing {
                     rung: Rung::NativeFull,
                     what: format!("no seccomp filter for this architecture: {error}"),
@@ -252,7 +252,7 @@ impl Sandbox {
             }
             self.plan.rung = rung;
             self.plan.steps =
-                self.native_steps(&view, programs.clone()).map_err(|error| missing(&error))?;
+                self.native_steps(&view, program.clone()).map_err(|error| missing(&error))?;
             match self.run_probe() {
                 Ok(found) => {
                     if rung < policy.ceiling {
@@ -269,7 +269,7 @@ impl Sandbox {
         Err(missing(&failure))
     }
 
-    fn native_steps(&self, view: &View, programs: Vec<seccomp::Program>) -> Result<Vec<u8>, Error> {
+    fn native_steps(&self, view: &View, program: seccomp::Program) -> Result<Vec<u8>, Error> {
         let (core, others): (Vec<_>, Vec<_>) = rlimits::plan(&self.limits)
             .into_iter()
             .partition(|limit| limit.resource == Limited::Core);
@@ -290,7 +290,7 @@ impl Sandbox {
         let has_ruleset = plan.held.iter().any(|(slot, _)| *slot == Slot::Ruleset);
         steps.extend(has_ruleset.then_some(Step::Landlock));
         // Last, since it refuses calls the steps before it need.
-        steps.push(Step::Seccomp(programs));
+        steps.push(Step::Seccomp(program));
         encode(&steps)
     }
 
@@ -328,8 +328,8 @@ impl Sandbox {
                 None
             }
         };
-        let programs = match seccomp::programs(Open::without_namespaces(policy.net)) {
-            Ok(programs) => Some(programs),
+        let program = match seccomp::program(Open::without_namespaces(policy.net)) {
+            Ok(program) => Some(program),
             Err(error) => {
                 let what = format!("no seccomp filter for this architecture: {error}");
                 missing(what, ARCHITECTURES);
@@ -346,7 +346,7 @@ impl Sandbox {
         steps.extend([Step::NoNewPrivileges, Step::DropCapabilities]);
         steps.extend(ruleset.as_ref().map(|_| Step::Landlock));
         // Last, since it refuses calls the steps before it need.
-        steps.extend(programs.map(Step::Seccomp));
+        steps.extend(program.map(Step::Seccomp));
         Ok(Plan {
             rung: if complete { Rung::Landlock } else { Rung::None },
             steps: encode(&steps)?,

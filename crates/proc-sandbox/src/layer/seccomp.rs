@@ -3,29 +3,23 @@
 //! A list of denials, not of permissions: build tools use most of the interface, and a call that is missing
 //! from a list of permissions is a broken compiler. Refusals are errors, not deaths, so that programs fall back.
 //!
-//! Two programs. One, written by hand, judges by the call's number alone: refused (`EPERM`), said not to exist
-//! (`ENOSYS`: `clone3(2)`, whose flags lie in memory a filter cannot read, and the other calling convention of
-//! `x86_64`), or said to have worked (`setsid(2)`, `setpgid(2)`: the *pinned group*). The other, compiled, refuses
-//! calls for some of their arguments. A call in the 32-bit convention kills the process.
+//! One program: a call is refused (`EPERM`) by its number or for some of its arguments, said not to exist (`ENOSYS`:
+//! `clone3(2)`, whose flags lie in memory a filter cannot read, and the other calling convention of `x86_64`), or
+//! said to have worked (`setsid(2)`, `setpgid(2)`: the *pinned group*). A call in the 32-bit convention kills the
+//! process.
 //!
 //! The pinned group is what keeps a command's processes together without a PID namespace: whatever they fork
 //! stays in the leader's process group, and one `kill(2)` reaches all of it. The price: programs that want a
 //! session of their own see a call that succeeded without effect.
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::io;
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
-};
-use serde::{Deserialize, Serialize};
-
 use crate::Net;
-
-/// A program as it travels: code, two jump distances, operand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Program(Vec<(u16, u8, u8, u32)>);
+pub(crate) use program::Program;
+use program::{Answer, Condition, Table};
 
 /// Calls that some C libraries' lists lack; numbers above 423 are the same on every architecture.
 const SYS_QUOTACTL_FD: libc::c_long = 443;
@@ -132,16 +126,14 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 ];
 
 /// `PRIO_USER` of `linux/resource.h`, whose type in the C library differs by system.
-const PRIO_USER: u64 = 2;
+const PRIO_USER: u32 = 2;
 /// `IOPRIO_WHO_USER` of `linux/ioprio.h`.
-const IOPRIO_WHO_USER: u64 = 3;
+const IOPRIO_WHO_USER: u32 = 3;
 /// Requests of `asm-generic/ioctls.h`, whose type in the C library differs by system.
-const TIOCSTI: u64 = 0x5412;
-const TIOCLINUX: u64 = 0x541c;
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
 /// The bits of a socket's type argument that are the type.
-const SOCKET_TYPE: u64 = 0xf;
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+const SOCKET_TYPE: u32 = 0xf;
 
 /// What has to be refused because nothing else keeps it in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,146 +158,106 @@ impl Open {
     }
 }
 
-/// Compiles the programs for a policy, in the order they are to be loaded.
-pub(crate) fn programs(open: Open) -> Result<Vec<Program>, seccompiler::Error> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let errno = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
-    let compile = |rules: Rules, action| -> Result<BpfProgram, seccompiler::Error> {
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?;
-        Ok(BpfProgram::try_from(filter)?)
-    };
-    let programs = [answered(open), Some(compile(judged(open)?, errno(libc::EPERM))?)];
-    let programs = programs.into_iter().flatten();
-    Ok(programs.map(Program::from).collect())
+/// Compiles the program for a policy.
+///
+/// # Errors
+///
+/// `Unsupported` on an architecture whose calls are not known here.
+pub(crate) fn program(open: Open) -> io::Result<Program> {
+    Program::compile(&table(open)?)
 }
 
-/// Calls refused for some of their arguments.
-fn judged(open: Open) -> Result<Rules, seccompiler::Error> {
-    let mut rules = Rules::new();
-    let mut refuse = |call: libc::c_long, conditions: &[(u8, Op, u64)]| {
-        let conditions = conditions
-            .iter()
-            .map(|(index, op, value)| SeccompCondition::new(*index, Len::Dword, op.clone(), *value))
-            .collect::<Result<Vec<_>, _>>()?;
-        rules.entry(call).or_default().push(SeccompRule::new(conditions)?);
-        Ok::<(), seccompiler::Error>(())
+/// What is answered in the kernel's place; every other call is allowed.
+fn table(open: Open) -> io::Result<Table> {
+    let mut table = Table::new();
+    let mut answer = |calls: &[libc::c_long], answer: &Answer| {
+        for call in calls {
+            table.insert(number(*call)?, answer.clone());
+        }
+        Ok::<(), io::Error>(())
     };
-    let word = |value: libc::c_int| u64::from(value.unsigned_abs());
-    let has = |bits: u64| Op::MaskedEq(bits);
+    answer(REFUSED, &Answer::Refused)?;
+    answer(&[libc::SYS_clone3], &Answer::Missing)?;
+    if open.machine {
+        answer(SHARED_BETWEEN_PROGRAMS, &Answer::Refused)?;
+        answer(&[libc::SYS_setsid, libc::SYS_setpgid], &Answer::Done)?;
+    }
+    if open.no_sockets {
+        answer(&[libc::SYS_socket], &Answer::Refused)?;
+    }
+    for (call, rules) in judged(open)? {
+        // What is refused whatever its arguments stays so.
+        table.entry(call).or_insert(Answer::Judged(rules));
+    }
+    Ok(table)
+}
+
+fn number(call: libc::c_long) -> io::Result<u32> {
+    u32::try_from(call).map_err(|_| io::ErrorKind::Unsupported.into())
+}
+
+/// Calls refused for some of their arguments: where all conditions of one of the rules hold.
+fn judged(open: Open) -> io::Result<BTreeMap<u32, Vec<Vec<Condition>>>> {
+    let mut rules: BTreeMap<u32, Vec<Vec<Condition>>> = BTreeMap::new();
+    let mut refuse = |call: libc::c_long, conditions: &[Condition]| {
+        rules.entry(number(call)?).or_default().push(conditions.to_vec());
+        Ok::<(), io::Error>(())
+    };
+    let is = Condition::is;
+    let is_not = Condition::is_not;
+    let has = Condition::has;
+    let word = libc::c_int::unsigned_abs;
 
     for flag in NEW_NAMESPACES.map(word) {
-        refuse(libc::SYS_clone, &[(0, has(flag), flag)])?;
+        refuse(libc::SYS_clone, &[has(0, flag, flag)])?;
     }
     // Limits and priorities of processes that are not the caller's own: one user's are open to each other, and
     // Landlock does not know these calls.
-    refuse(libc::SYS_prlimit64, &[(0, Op::Ne, 0)])?;
-    refuse(libc::SYS_setpriority, &[(0, Op::Eq, PRIO_USER)])?;
-    refuse(libc::SYS_ioprio_set, &[(0, Op::Eq, IOPRIO_WHO_USER)])?;
+    refuse(libc::SYS_prlimit64, &[is_not(0, 0)])?;
+    refuse(libc::SYS_setpriority, &[is(0, PRIO_USER)])?;
+    refuse(libc::SYS_ioprio_set, &[is(0, IOPRIO_WHO_USER)])?;
     // Typing into a terminal that somebody else reads.
-    refuse(libc::SYS_ioctl, &[(1, Op::Eq, TIOCSTI)])?;
-    refuse(libc::SYS_ioctl, &[(1, Op::Eq, TIOCLINUX)])?;
+    refuse(libc::SYS_ioctl, &[is(1, TIOCSTI)])?;
+    refuse(libc::SYS_ioctl, &[is(1, TIOCLINUX)])?;
     // A setuid bit on a file that others may execute; outside files of the same user can be reached by chmod.
-    let setuid = u64::from(libc::S_ISUID);
+    let setuid = libc::S_ISUID;
     #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_chmod, &[(1, has(setuid), setuid)])?;
-    refuse(libc::SYS_fchmod, &[(1, has(setuid), setuid)])?;
-    refuse(libc::SYS_fchmodat, &[(2, has(setuid), setuid)])?;
-    refuse(SYS_FCHMODAT2, &[(2, has(setuid), setuid)])?;
+    refuse(libc::SYS_chmod, &[has(1, setuid, setuid)])?;
+    refuse(libc::SYS_fchmod, &[has(1, setuid, setuid)])?;
+    refuse(libc::SYS_fchmodat, &[has(2, setuid, setuid)])?;
+    refuse(SYS_FCHMODAT2, &[has(2, setuid, setuid)])?;
     if open.unix_sockets {
         // A datagram socket of a pair can send to a path; a stream of a pair is bound to its peer for good. Raw
         // Unix sockets are datagram sockets.
         for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW].map(word) {
-            refuse(libc::SYS_socketpair, &[(1, has(SOCKET_TYPE), kind)])?;
+            refuse(libc::SYS_socketpair, &[has(1, SOCKET_TYPE, kind)])?;
         }
-    }
-    if open.no_sockets {
-        // Refused whatever its arguments.
-        return Ok(rules);
     }
     let netlink = word(libc::AF_NETLINK);
     let mut families = vec![word(libc::AF_INET), word(libc::AF_INET6), netlink];
     families.extend((!open.unix_sockets).then_some(word(libc::AF_UNIX)));
-    let others: Vec<_> = families.into_iter().map(|family| (0, Op::Ne, family)).collect();
+    let others: Vec<_> = families.into_iter().map(|family| is_not(0, family)).collect();
     refuse(libc::SYS_socket, &others)?;
     // Name resolution asks the kernel for its addresses; no other netlink family is needed.
-    refuse(libc::SYS_socket, &[(0, Op::Eq, netlink), (2, Op::Ne, word(libc::NETLINK_ROUTE))])?;
+    refuse(libc::SYS_socket, &[is(0, netlink), is_not(2, word(libc::NETLINK_ROUTE))])?;
     Ok(rules)
 }
 
-/// Calls that are answered by their number alone: refused, said not to exist (`clone3(2)`), or, where the group is
-/// pinned, said to have worked. A call in the x32 convention does not exist either: it has the same architecture as a
-/// native one and another number, so no other rule would match it.
-///
-/// Written by hand: the kernel compiles each program anew for every command, and the crate's compiler takes three
-/// steps a call and one answer a program. `None` only if a constant of the C library did not fit.
-fn answered(open: Open) -> Option<BpfProgram> {
-    /// `__X32_SYSCALL_BIT` of `asm/unistd.h`.
-    const X32_BIT: u32 = 0x4000_0000;
-    let step = |code: libc::c_uint, jt: usize, k: u32| {
-        let (code, jt) = (u16::try_from(code).ok()?, u8::try_from(jt).ok()?);
-        Some(sock_filter { code, jt, jf: 0, k })
-    };
-    let number = |call: libc::c_long| u32::try_from(call).ok();
-    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    // Comparison, operand, and which of the answers behind the comparisons it leads to.
-    let mut comparisons = vec![(equal, number(libc::SYS_clone3)?, 1)];
-    if cfg!(target_arch = "x86_64") {
-        comparisons.push((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, X32_BIT, 1));
-    }
-    let pinned: &[libc::c_long] =
-        if open.machine { &[libc::SYS_setsid, libc::SYS_setpgid] } else { &[] };
-    let shared = if open.machine { SHARED_BETWEEN_PROGRAMS } else { &[] };
-    let sockets: &[libc::c_long] = if open.no_sockets { &[libc::SYS_socket] } else { &[] };
-    for call in pinned {
-        comparisons.push((equal, number(*call)?, 2));
-    }
-    for call in REFUSED.iter().chain(shared).chain(sockets) {
-        comparisons.push((equal, number(*call)?, 3));
-    }
-    let answers = [
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::ENOSYS.unsigned_abs()),
-        SeccompAction::Errno(0),
-        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
-    ];
-    // The call's number is the first word of what a program sees; see seccomp(2).
-    let load = step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
-    let count = comparisons.len();
-    let comparisons = comparisons
-        .into_iter()
-        .enumerate()
-        .map(|(at, (code, operand, answer))| step(code, count - 1 - at + answer, operand));
-    let answers =
-        answers.into_iter().map(|action| step(libc::BPF_RET | libc::BPF_K, 0, u32::from(action)));
-    std::iter::once(load).chain(comparisons).chain(answers).collect()
-}
-
-impl From<BpfProgram> for Program {
-    fn from(program: BpfProgram) -> Self {
-        Self(program.into_iter().map(|step| (step.code, step.jt, step.jf, step.k)).collect())
-    }
-}
-
-/// Loads the programs; from then on the calling thread and what it starts are held to them.
-pub(crate) fn apply(programs: &[Program]) -> io::Result<()> {
-    for Program(steps) in programs {
-        let program: BpfProgram =
-            steps.iter().map(|&(code, jt, jf, k)| sock_filter { code, jt, jf, k }).collect();
-        seccompiler::apply_filter(&program).map_err(|error| match error {
-            seccompiler::Error::Prctl(source) | seccompiler::Error::Seccomp(source) => source,
-            other => io::Error::new(io::ErrorKind::InvalidData, other),
-        })?;
-    }
-    Ok(())
+/// Loads the program; from then on the calling thread and what it starts are held to it.
+pub(crate) fn apply(program: &Program) -> io::Result<()> {
+    seccompiler::apply_filter(&program.filter()).map_err(|error| match error {
+        seccompiler::Error::Prctl(source) | seccompiler::Error::Seccomp(source) => source,
+        other => io::Error::new(io::ErrorKind::InvalidData, other),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Open, Program, programs};
+    use super::{Open, Program, program};
     use crate::Net;
 
     #[test]
-    fn every_policy_compiles_on_this_architecture() {
+    fn every_policy_compiles_on_this_architecture_and_travels() {
         for open in [Net::Off, Net::On, Net::Proxy].into_iter().flat_map(|net| {
             [
                 Open::without_namespaces(net),
@@ -313,10 +265,9 @@ mod tests {
                 Open::with_namespaces(net, true),
             ]
         }) {
-            let programs = programs(open).unwrap();
-            assert!(programs.iter().all(|Program(steps)| steps.len() > 3 && steps.len() < 4096));
-            let json = serde_json::to_string(&programs).unwrap();
-            assert_eq!(serde_json::from_str::<Vec<Program>>(&json).unwrap(), programs);
+            let program = program(open).unwrap();
+            let json = serde_json::to_string(&program).unwrap();
+            assert_eq!(serde_json::from_str::<Program>(&json).unwrap(), program);
         }
     }
 }
