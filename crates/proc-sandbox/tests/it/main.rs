@@ -14,6 +14,7 @@ mod forced;
 mod helper;
 mod host;
 mod identity;
+mod layers;
 mod limits;
 mod native;
 mod network;

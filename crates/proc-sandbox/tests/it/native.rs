@@ -45,7 +45,9 @@ fn the_view_cannot_be_changed() {
 #[test]
 fn temporary_files_are_kept_between_commands_and_private() {
     let place = Place::new("");
-    let name = format!("proc-sandbox-{}", std::process::id());
+    // A name nobody has, also where a run that failed left its own behind.
+    let base = place.fixture.base();
+    let name = format!("kept-{}", base.file_name().unwrap().to_str().unwrap());
     for sandbox in &place.native {
         place.confined_by(sandbox, &format!("echo kept > /tmp/{name}")).succeeded();
         let read = format!("cat /tmp/{name} /var/tmp/{name}");
