@@ -25,6 +25,7 @@ pub(crate) enum Try {
     ReadOutside(Bytes),
     WriteOutside(Bytes),
     CreateOutside(Bytes),
+    TruncateOutside(Bytes),
     ChangeModeOutside(Bytes),
     ReadEnvironment(i32),
     Signal(i32),
@@ -86,6 +87,7 @@ impl Attempt {
             Try::ReadOutside(_)
             | Try::WriteOutside(_)
             | Try::CreateOutside(_)
+            | Try::TruncateOutside(_)
             | Try::ChangeModeOutside(_)
             | Try::ReadEnvironment(_) => errno == libc::ENOENT,
             Try::Signal(_) => errno == libc::ESRCH,
@@ -123,6 +125,7 @@ impl Try {
             Self::ReadOutside(path) => open(path, OFlags::RDONLY),
             Self::WriteOutside(path) => open(path, OFlags::WRONLY),
             Self::CreateOutside(path) => open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL),
+            Self::TruncateOutside(path) => crate::sys::truncate(&path.path()),
             Self::ChangeModeOutside(path) => {
                 Ok(rustix::fs::chmod(path.path(), Mode::RUSR | Mode::WUSR)?)
             }

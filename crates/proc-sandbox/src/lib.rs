@@ -88,6 +88,9 @@
 //! - Programs that start their own session or group see a call that succeeded without effect, and job control,
 //!   `timeout` and the like signal the whole command.
 //! - Processes are limited for each user, and for root not at all; disk space is not.
+//! - On Linux before 6.2, whose Landlock does not know truncation, `truncate(2)` is refused everywhere, the workspace
+//!   included, and so is `open(2)` with `O_TRUNC` for anything but writing; before 5.19 files cannot be moved or linked
+//!   from one directory to another.
 //!
 //! # Threats
 //!

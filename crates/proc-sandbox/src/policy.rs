@@ -109,6 +109,9 @@ pub struct Policy {
     pub require: Rung,
     /// The rung above which nothing is tried; [`Rung::NativeFull`] by default.
     pub ceiling: Rung,
+    /// The newest version of Landlock used on the rung `landlock`, so that a machine behaves like an older one; what
+    /// the kernel offers by default.
+    pub landlock_ceiling: Option<u32>,
 }
 
 impl Policy {
@@ -131,6 +134,7 @@ impl Policy {
             helper: Helper::default(),
             require: Rung::Landlock,
             ceiling: Rung::NativeFull,
+            landlock_ceiling: None,
         }
     }
 
@@ -194,6 +198,13 @@ impl Policy {
     #[must_use]
     pub fn ceiling(mut self, rung: Rung) -> Self {
         self.ceiling = rung;
+        self
+    }
+
+    /// Sets [`Policy::landlock_ceiling`].
+    #[must_use]
+    pub fn landlock_ceiling(mut self, version: u32) -> Self {
+        self.landlock_ceiling = Some(version);
         self
     }
 

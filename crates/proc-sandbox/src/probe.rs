@@ -117,6 +117,7 @@ impl Sandbox {
             Try::ReadOutside(bytes(&canary)),
             Try::WriteOutside(bytes(&canary)),
             Try::CreateOutside(bytes(&created)),
+            Try::TruncateOutside(bytes(&canary)),
             Try::ChangeModeOutside(bytes(&canary)),
             Try::ReadEnvironment(us),
             Try::Signal(us),
@@ -163,9 +164,13 @@ impl Sandbox {
             found
                 .refused(
                     "fs_readonly_outside",
-                    "opening an outside file for writing, and making one",
-                    |what| matches!(what, Try::WriteOutside(_) | Try::CreateOutside(_)),
+                    "opening an outside file for writing, truncating it, and making one",
+                    |what| {
+                        let create = matches!(what, Try::CreateOutside(_));
+                        create || matches!(what, Try::WriteOutside(_) | Try::TruncateOutside(_))
+                    },
                 )
+                .with_notes(if self.is_native() { &[] } else { &self.plan.notes })
                 .or_remedy(elsewhere()),
             if read_everything {
                 off("fs_hidden_outside", "the policy lets commands read everything the user may")
@@ -266,14 +271,10 @@ impl Sandbox {
         if self.net != Net::On {
             detail.push_str("; the network is the sandbox's own");
         }
-        for note in &self.plan.notes {
-            detail.push_str("; ");
-            detail.push_str(note);
-        }
         let hidden = found.refused("namespaces", "seeing an outside file", |what| {
             matches!(what, Try::ReadOutside(_) | Try::Leave)
         });
-        hidden.with(&detail)
+        hidden.with(&detail).with_notes(&self.plan.notes)
     }
 
     fn processes(&self, found: &Found) -> Layer {
@@ -422,6 +423,11 @@ impl Layer {
             self.detail = format!("{}; {detail}", self.detail);
         }
         self
+    }
+
+    /// Adds what is to be known besides.
+    fn with_notes(self, notes: &[String]) -> Self {
+        notes.iter().fold(self, |layer, note| layer.with(note))
     }
 
     /// Adds what helps against a missing one.

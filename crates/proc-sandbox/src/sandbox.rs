@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     /// Whom commands run as, where that is not the caller.
     pub(crate) user: Option<(u32, u32)>,
     listener: Option<OwnedFd>,
-    /// What could not be shown.
+    /// What could not be shown, and what an old kernel lacks.
     pub(crate) notes: Vec<String>,
 }
 
@@ -318,17 +318,18 @@ impl Sandbox {
             complete = false;
             self.missing.push(Missing { rung: Rung::Landlock, what, remedy: remedy.to_owned() });
         };
-        let ruleset = match landlock::available() {
-            Ok(_) => {
-                let ruleset = landlock::ruleset(places, policy.net);
-                Some(ruleset.map_err(Error::system("make a Landlock ruleset"))?)
-            }
+        let version = match landlock::available(policy.landlock_ceiling) {
+            Ok(version) => Some(version),
             Err((what, remedy)) => {
                 missing(what, remedy);
                 None
             }
         };
-        let program = match seccomp::program(Open::without_namespaces(policy.net)) {
+        let ruleset = version.map(|version| landlock::ruleset(places, policy.net, version));
+        let ruleset = ruleset.transpose().map_err(Error::system("make a Landlock ruleset"))?;
+        let truncation = version.is_none_or(|version| version < landlock::WITH_TRUNCATION);
+        let open = Open::without_namespaces(policy.net, truncation);
+        let program = match seccomp::program(open) {
             Ok(program) => Some(program),
             Err(error) => {
                 let what = format!("no seccomp filter for this architecture: {error}");
@@ -353,7 +354,7 @@ impl Sandbox {
             held: ruleset.map(|ruleset| (Slot::Ruleset, ruleset)).into_iter().collect(),
             user: owner,
             listener: None,
-            notes: Vec::new(),
+            notes: version.into_iter().flat_map(old_landlock).collect(),
         })
     }
 
@@ -465,6 +466,21 @@ fn fresh_process() -> Vec<Step> {
 fn encode(steps: &[Step]) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(steps)
         .map_err(|error| Error::system("encode a plan")(std::io::Error::from(error)))
+}
+
+/// What an old version of Landlock lacks, and what was done about it.
+fn old_landlock(version: i64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if version < landlock::WITH_TRUNCATION {
+        notes.push(format!(
+            "Landlock version {version} does not know truncation, so truncate(2) is refused everywhere by seccomp, \
+             and open(2) with O_TRUNC for anything but writing"
+        ));
+    }
+    if version < landlock::WITH_MOVES {
+        notes.push("files cannot be moved or linked from one directory to another".to_owned());
+    }
+    notes
 }
 
 /// Why there are no namespaces, with what helps.

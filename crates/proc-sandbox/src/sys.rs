@@ -4,8 +4,11 @@
 //! that outlives the call.
 #![expect(unsafe_code, reason = "the one place for system calls without a safe interface")]
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use rustix::process::Pid;
 
@@ -78,6 +81,14 @@ pub(crate) fn attempt_ptrace() -> io::Result<()> {
     // SAFETY: seizing uses neither pointer, and no process has this id, so nothing is traced.
     let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, libc::pid_t::MAX, null, null) };
     outcome(result).map(drop)
+}
+
+/// Makes a file empty by its path, without opening it; see `truncate(2)`.
+pub(crate) fn truncate(path: &Path) -> io::Result<()> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the pointer leads to a string with its NUL, which lives until the call returns.
+    let result = unsafe { libc::truncate(path.as_ptr(), 0) };
+    outcome(result.into()).map(drop)
 }
 
 /// Tries to make a user namespace.

@@ -136,6 +136,10 @@ const TIOCLINUX: u32 = 0x541c;
 const SOCKET_TYPE: u32 = 0xf;
 
 /// What has to be refused because nothing else keeps it in.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is what another layer may leave open, whatever the others do"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Open {
     /// There are no namespaces: processes can leave their group, and other programs' objects are in reach.
@@ -144,17 +148,20 @@ pub(crate) struct Open {
     pub(crate) unix_sockets: bool,
     /// No socket of any kind, there being no namespace of networks.
     pub(crate) no_sockets: bool,
+    /// Landlock does not know truncation, and no read-only mount is around files outside.
+    pub(crate) truncation: bool,
 }
 
 impl Open {
     /// On the rung without namespaces.
-    pub(crate) fn without_namespaces(net: Net) -> Self {
-        Self { machine: true, unix_sockets: true, no_sockets: net != Net::On }
+    pub(crate) fn without_namespaces(net: Net, truncation: bool) -> Self {
+        Self { machine: true, unix_sockets: true, no_sockets: net != Net::On, truncation }
     }
 
     /// On the rungs with namespaces. `scoped`: Landlock keeps abstract Unix sockets apart.
     pub(crate) fn with_namespaces(net: Net, scoped: bool) -> Self {
-        Self { machine: false, unix_sockets: net == Net::On && !scoped, no_sockets: false }
+        let unix_sockets = net == Net::On && !scoped;
+        Self { machine: false, unix_sockets, no_sockets: false, truncation: false }
     }
 }
 
@@ -184,6 +191,11 @@ fn table(open: Open) -> io::Result<Table> {
     }
     if open.no_sockets {
         answer(&[libc::SYS_socket], &Answer::Refused)?;
+    }
+    if open.truncation {
+        answer(&[libc::SYS_truncate], &Answer::Refused)?;
+        // Its flags lie in memory a filter cannot read; programs fall back to `openat(2)`.
+        answer(&[libc::SYS_openat2], &Answer::Missing)?;
     }
     for (call, rules) in judged(open)? {
         // What is refused whatever its arguments stays so.
@@ -226,6 +238,17 @@ fn judged(open: Open) -> io::Result<BTreeMap<u32, Vec<Vec<Condition>>>> {
     refuse(libc::SYS_fchmod, &[has(1, setuid, setuid)])?;
     refuse(libc::SYS_fchmodat, &[has(2, setuid, setuid)])?;
     refuse(SYS_FCHMODAT2, &[has(2, setuid, setuid)])?;
+    if open.truncation {
+        // To open a file for reading truncates it all the same, and so does the mode that is neither reading nor
+        // writing, for which Landlock asks for no right at all.
+        let (mode, truncating) = (word(libc::O_ACCMODE), word(libc::O_TRUNC));
+        for neither in [word(libc::O_RDONLY), mode] {
+            let flags = |argument| has(argument, mode | truncating, neither | truncating);
+            #[cfg(target_arch = "x86_64")]
+            refuse(libc::SYS_open, &[flags(1)])?;
+            refuse(libc::SYS_openat, &[flags(2)])?;
+        }
+    }
     if open.unix_sockets {
         // A datagram socket of a pair can send to a path; a stream of a pair is bound to its peer for good. Raw
         // Unix sockets are datagram sockets.
@@ -260,7 +283,8 @@ mod tests {
     fn every_policy_compiles_on_this_architecture_and_travels() {
         for open in [Net::Off, Net::On, Net::Proxy].into_iter().flat_map(|net| {
             [
-                Open::without_namespaces(net),
+                Open::without_namespaces(net, false),
+                Open::without_namespaces(net, true),
                 Open::with_namespaces(net, false),
                 Open::with_namespaces(net, true),
             ]

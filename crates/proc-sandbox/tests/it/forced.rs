@@ -54,7 +54,7 @@ fn without_landlock_nothing_is_run_and_the_report_says_why() {
         assert_eq!(
             error.to_string(),
             "the sandbox reaches none here, and landlock is required: no Landlock: Function not implemented (os \
-             error 38); run a kernel of version 6.2 or newer built with CONFIG_SECURITY_LANDLOCK, and a container \
+             error 38); run a kernel of version 5.13 or newer built with CONFIG_SECURITY_LANDLOCK, and a container \
              profile that allows its system calls"
         );
         let report = place.sandbox.probe();
@@ -63,7 +63,7 @@ fn without_landlock_nothing_is_run_and_the_report_says_why() {
             let layer = report.layer(layer).unwrap();
             assert_eq!(layer.state, State::Unavailable, "{layer:?}");
             assert!(layer.detail.contains("no Landlock"), "{layer:?}");
-            assert!(layer.remedy.as_ref().unwrap().contains("kernel of version 6.2"), "{layer:?}");
+            assert!(layer.remedy.as_ref().unwrap().contains("kernel of version 5.13"), "{layer:?}");
         }
         // What does not need Landlock holds all the same, and is reported so.
         for layer in ["net_off", "syscalls", "pid_containment", "no_new_privs", "memory_limit"] {

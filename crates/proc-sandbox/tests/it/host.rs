@@ -210,6 +210,18 @@ fn the_standard_descriptors_are_all_there_is() {
 }
 
 #[test]
+fn what_the_caller_left_open_is_closed() {
+    use std::os::fd::AsRawFd as _;
+    let place = Place::new("");
+    let secret = std::fs::File::open(place.fixture.outside().join("secret.txt")).unwrap();
+    // Without the flag that closes it, as a careless library would.
+    let inherited = rustix::io::dup(&secret).unwrap();
+    let attack =
+        format!("readlink /proc/self/fd/{} > /dev/null && echo INHERITED", inherited.as_raw_fd());
+    check_attack(&place, &attack, "INHERITED");
+}
+
+#[test]
 fn the_environment_is_what_was_named() {
     let place = Place::new("");
     let text = place.confined("env | cut -d= -f1 | sort | tr '\\n' ' '").succeeded();

@@ -70,9 +70,8 @@ fn processes_are_counted_for_each_command() {
              : > {ours}.seen; until [ -e {theirs}.seen ]; do :; done; kill $(jobs -p)"
         )
     };
-    let run = |sandbox, ours: &str, theirs: &str| {
-        place.confined_by(sandbox, &script(ours, theirs)).text
-    };
+    let run =
+        |sandbox, ours: &str, theirs: &str| place.confined_by(sandbox, &script(ours, theirs)).text;
     for sandbox in &place.native {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| run(sandbox, "a", "b"));

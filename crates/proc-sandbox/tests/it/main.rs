@@ -18,6 +18,7 @@ mod layers;
 mod limits;
 mod native;
 mod network;
+mod old_landlock;
 mod processes;
 mod report;
 mod tools;
