@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
-use crate::Usage;
 use crate::procfs::{Proc, Stat};
 use crate::run::until;
 
@@ -61,11 +60,6 @@ impl Group {
             }
         }
         Some(members)
-    }
-
-    /// What the leader used, which `/proc` tells until it is reaped.
-    pub(crate) fn usage(self) -> Option<Usage> {
-        Proc::open()?.stat(self.0).map(|stat| stat.usage)
     }
 }
 

@@ -32,14 +32,14 @@ pub struct Outcome {
     pub captured: Captured,
     /// From before the start to the end of the last step.
     pub duration: Duration,
-    /// Processor time of the leader and of the children it waited for; `None` when `/proc` does not tell.
-    pub usage: Option<Usage>,
+    /// What the leader used, and those of its descendants that were waited for.
+    pub usage: Usage,
 }
 
-/// Processor time, in the kernel's clock ticks (10 ms on most systems).
+/// What a command used, as `wait4(2)` tells it of the leader.
 ///
-/// The largest resident size is left out: `wait4(2)` alone tells it, and no safe interface to that call is
-/// at hand; `/proc` forgets it when the process ends, and `getrusage(2)` mixes all children that ever ran.
+/// A process is counted with its parent when that waits for it. So a whole build is counted, and what was left
+/// running, orphaned or killed with the group is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -48,4 +48,41 @@ pub struct Usage {
     pub user: Duration,
     /// Time in the kernel.
     pub system: Duration,
+    /// Bytes of memory that the largest single process held; not a sum.
+    ///
+    /// `None` where that is not clearly more than the caller itself ever held. A child is started in its parent's
+    /// memory (`vfork(2)`), and what the kernel notes of it begins with the parent's peak: a smaller child cannot be
+    /// told from it. See `exec_mmap` in `fs/exec.c`.
+    pub max_rss: Option<u64>,
+}
+
+impl Usage {
+    /// From what the kernel tells, beside the caller's own peak.
+    pub(crate) fn of(told: &wait4::ResourceUsage, own_peak: Option<u64>) -> Self {
+        // The kernel's count of pages is rough by some for each processor.
+        let clear = |peak: u64| peak + peak / 8 + (1 << 20);
+        let max_rss = own_peak.is_some_and(|peak| told.maxrss > clear(peak)).then_some(told.maxrss);
+        Self { user: told.utime, system: told.stime, max_rss }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Usage;
+
+    #[test]
+    fn memory_is_told_only_where_it_is_not_the_callers() {
+        let told = wait4::ResourceUsage {
+            utime: Duration::from_millis(3),
+            stime: Duration::ZERO,
+            maxrss: 100 << 20,
+        };
+        let max_rss = |own_peak| Usage::of(&told, own_peak).max_rss;
+        assert_eq!(max_rss(Some(10 << 20)), Some(100 << 20));
+        assert_eq!(max_rss(Some(100 << 20)), None);
+        assert_eq!(max_rss(Some(95 << 20)), None);
+        assert_eq!(max_rss(None), None);
+    }
 }

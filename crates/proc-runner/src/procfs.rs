@@ -8,12 +8,9 @@
 //! wrapped all the way round, is not seen here. It is killed with its group all the same, by the kernel.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
-
-use crate::Usage;
 
 /// Ids tried one by one; beyond this the directory is read.
 const TRIED: i32 = 4096;
@@ -45,7 +42,7 @@ impl Proc {
     pub(crate) fn stat(&self, pid: Pid) -> Option<Stat> {
         let mut text = [0; 1024];
         let text = self.read(&format!("{}/stat", pid.as_raw_nonzero()), &mut text)?;
-        Stat::parse(text, rustix::param::clock_ticks_per_second())
+        Stat::parse(text)
     }
 
     /// The last id given out; see `proc_loadavg(5)`.
@@ -82,26 +79,27 @@ impl Proc {
 pub(crate) struct Stat {
     pub(crate) dead: bool,
     pub(crate) group: Pid,
-    pub(crate) usage: Usage,
 }
 
 impl Stat {
     /// See `proc_pid_stat(5)`. The name in parentheses may hold anything, so fields count from the last one.
-    fn parse(text: &[u8], ticks_per_second: u64) -> Option<Self> {
+    fn parse(text: &[u8]) -> Option<Self> {
         let name_end = text.iter().rposition(|byte| *byte == b')')?;
         let text = std::str::from_utf8(text.get(name_end + 1..)?).ok()?;
-        let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-        let ticks = |index: usize| fields.get(index)?.parse::<u64>().ok();
-        let time = |own, children| {
-            let ticks = ticks(own)? + ticks(children)?;
-            Some(Duration::from_millis(ticks * 1000 / ticks_per_second.max(1)))
-        };
-        Some(Self {
-            dead: matches!(*fields.first()?, "Z" | "X" | "x"),
-            group: id(fields.get(2)?.parse().ok()?)?,
-            usage: Usage { user: time(11, 13)?, system: time(12, 14)? },
-        })
+        let mut fields = text.split_ascii_whitespace();
+        let dead = matches!(fields.next()?, "Z" | "X" | "x");
+        // The parent stands between.
+        Some(Self { dead, group: id(fields.nth(1)?.parse().ok()?)? })
     }
+}
+
+/// The most memory the calling process ever held, in bytes; see `proc_pid_status(5)`.
+pub(crate) fn own_peak() -> Option<u64> {
+    let mut text = [0; 4096];
+    let text = std::str::from_utf8(Proc::open()?.read("self/status", &mut text)?).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Whether `pid` was given out after `leader`, when `last` was the last one.
@@ -121,28 +119,31 @@ fn id(number: i32) -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use super::{Proc, Stat, id, is_later};
+    use super::{Proc, Stat, id, is_later, own_peak};
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let line = b"42 (a) S 1 (b) Z 7 40 40 0 -1 4194560 1 2 3 4 150 20 50 80 20 0 1 0 5 6 7";
-        let stat = Stat::parse(line, 100).unwrap();
+        let stat = Stat::parse(line).unwrap();
         assert!(stat.dead);
         assert_eq!(stat.group.as_raw_nonzero().get(), 40);
-        assert_eq!(stat.usage.user, Duration::from_secs(2));
-        assert_eq!(stat.usage.system, Duration::from_secs(1));
     }
 
     #[test]
     fn a_line_cut_or_of_a_process_that_is_going_is_no_stat() {
         let going = "42 (sh) X 0 -1 -1 0 -1 4194560 1 2 3 4 150 20 50 80 20 0 1 0 5 6 7";
-        for line in
-            [going, "", "42", "42 (sh", "42 (sh) S 1", "42 (sh) S 1 x 40 0 -1 0 0 0 0 0 1 1 1 1"]
-        {
-            assert_eq!(Stat::parse(line.as_bytes(), 100), None, "{line}");
+        for line in [going, "", "42", "42 (sh", "42 (sh) S 1", "42 (sh) S 1 x 40 0 -1"] {
+            assert_eq!(Stat::parse(line.as_bytes()), None, "{line}");
         }
+    }
+
+    #[test]
+    fn the_own_peak_grows_with_what_is_touched() {
+        let before = own_peak().unwrap();
+        assert!(before > 1 << 20);
+        let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
+        assert!(own_peak().unwrap() > 60 << 20);
+        drop(memory);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -13,8 +14,9 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 
 use crate::capture::Capture;
 use crate::group::Group;
+use crate::procfs;
 use crate::spawn::{Child, spawn};
-use crate::{Cancel, Command, End, Error, Limits, Outcome, Sink};
+use crate::{Cancel, Command, End, Error, Limits, Outcome, Sink, Usage};
 
 /// Bytes read at once; the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
@@ -59,8 +61,7 @@ pub fn run(
     let stop = tree.watch(limits, started, cancel, &mut output)?;
     let leftovers = tree.group.end();
     tree.drain(limits.drain, &mut output)?;
-    let usage = tree.group.usage();
-    let Some(end) = tree.reap()? else {
+    let Some((end, usage)) = tree.reap()? else {
         let pid = tree.group.0.as_raw_nonzero().get();
         return Err(Error::Stuck { program, pid });
     };
@@ -169,8 +170,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes the leader's status; `None` when it does not die.
-    fn reap(&mut self) -> Result<Option<End>, Error> {
+    /// Takes the leader's status and what it used; `None` when it does not die.
+    fn reap(&mut self) -> Result<Option<(End, Usage)>, Error> {
         let give_up = Instant::now() + STUCK;
         loop {
             let ended = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(give_up))?;
@@ -181,16 +182,17 @@ impl Tree {
                 return Ok(None);
             }
         }
-        let status =
-            rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED)
-                .map_err(Error::system("wait for a child"))?;
-        self.reaped = true;
-        let end = status.and_then(|status| {
+        // It is not reaped yet, so the id is its own; and it has ended, so this does not block.
+        let waited = wait4::try_wait4_pid(self.group.0.as_raw_nonzero().get().unsigned_abs())
+            .map_err(|source| Error::System { action: "wait for a child", source })?;
+        self.reaped = waited.is_some();
+        let ended = waited.and_then(|waited| {
             // The kernel keeps the low eight bits of an exit code.
-            let code = status.exit_status().map(|code| End::Exited(code.to_le_bytes()[0]));
-            code.or(status.terminating_signal().map(End::Signaled))
+            let code = waited.status.code().map(|code| End::Exited(code.to_le_bytes()[0]));
+            let end = code.or(waited.status.signal().map(End::Signaled))?;
+            Some((end, Usage::of(&waited.rusage, procfs::own_peak())))
         });
-        end.map(Some).ok_or(Error::System {
+        ended.map(Some).ok_or(Error::System {
             action: "read how a child ended",
             source: io::ErrorKind::InvalidData.into(),
         })

@@ -140,9 +140,18 @@ fn a_cancellation_from_another_thread_ends_the_group_within_a_second() {
 #[test]
 fn processor_time_is_told() {
     let outcome = outcome("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", &limits());
-    let usage = outcome.usage.unwrap();
+    let usage = outcome.usage;
     assert!(usage.user + usage.system > Duration::ZERO, "{usage:?}");
     assert!(usage.user + usage.system <= outcome.duration * 2, "{usage:?}");
+    assert_eq!(usage.max_rss, None, "a shell is no larger than its caller");
+}
+
+#[test]
+fn memory_of_the_largest_process_is_told() {
+    // A child of a child, which holds what it reads until the end.
+    let outcome = outcome("head -c 200000000 /dev/zero | (tail -c 200000000 | wc -c)", &limits());
+    let max_rss = outcome.usage.max_rss.unwrap();
+    assert!((200_000_000..800_000_000).contains(&max_rss), "{max_rss}");
 }
 
 #[test]
