@@ -157,11 +157,13 @@ impl Status {
             let report = wire::next_report(self.socket.as_fd());
             match report.map_err(Error::system("read the helper's report"))? {
                 Some((Report::Done { steps, attempts }, _)) => {
-                    done = Some((Enforced { rung: self.rung, steps, leftovers: None }, attempts));
+                    let (leftovers, usage) = (None, None);
+                    done = Some((Enforced { rung: self.rung, steps, leftovers, usage }, attempts));
                 }
-                Some((Report::Ended { leftovers }, _)) => {
+                Some((Report::Ended { leftovers, usage }, _)) => {
                     if let Some((enforced, _)) = &mut done {
-                        enforced.leftovers = Some(leftovers);
+                        enforced.leftovers = leftovers;
+                        enforced.usage = Some(usage);
                     }
                 }
                 Some((Report::Failed { step, errno }, _)) => {

@@ -89,15 +89,20 @@ pub(crate) fn watch(
         (None, Some(signal)) => [KILLED, signal.to_le_bytes()[0]],
         (None, None) => [EXITED, FAILED.to_le_bytes()[0]],
     };
+    let ended = |leftovers| {
+        if let Ok(usage) = crate::sys::usage_of_children() {
+            // Whoever is not there any more need not know.
+            wire::report(socket, &Report::Ended { leftovers, usage }).ok();
+        }
+    };
     let Some(tell) = tell else {
+        ended(None);
         match ending {
             [KILLED, signal] => die_of(signal),
             [_, code] => end(code.into()),
         }
     };
-    let leftovers = end_everybody();
-    // Whoever is not there any more need not know.
-    wire::report(socket, &Report::Ended { leftovers }).ok();
+    ended(Some(end_everybody()));
     rustix::io::write(&tell, &ending).ok();
     end(0)
 }

@@ -137,7 +137,7 @@ pub use confined::{Confined, Status, Target};
 pub use error::Error;
 pub use harden::harden_self;
 pub use policy::{Helper, HostRead, Net, Policy, ResourceLimits};
-pub use report::{Enforced, Layer, Report, Rung, State, UnknownRung};
+pub use report::{Enforced, Layer, Report, Rung, State, UnknownRung, Usage};
 pub use sandbox::Sandbox;
 
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,7 @@
 //! What was enforced, layer by layer, as the helper found it by trying.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// How much stands between a command and the machine, from nothing to everything.
@@ -109,6 +111,27 @@ pub struct Enforced {
     /// Processes that the command left running and that were ended with it; `None` where nobody counted: on the
     /// rung `landlock`, and when the command was ended from outside.
     pub leftovers: Option<usize>,
+    /// What the command used; `None` where nobody was left to tell, as when it was ended from outside.
+    pub usage: Option<Usage>,
+}
+
+/// What a command and its processes used, without the sandbox around them.
+///
+/// With namespaces that is every process of the command: what was orphaned or left running is counted by the first
+/// process of the namespace. On the rung `landlock` it is the command and those that were waited for.
+///
+/// That a limit of memory was hit is not told: the kernel refuses a process what lies beyond it (`RLIMIT_DATA`), and
+/// notes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Processor time in user mode.
+    pub user: Duration,
+    /// Processor time in the kernel.
+    pub system: Duration,
+    /// Bytes of memory that the largest single process held; not a sum. A few MiB are the helper's, out of which the
+    /// command came.
+    pub max_rss: u64,
 }
 
 #[cfg(test)]

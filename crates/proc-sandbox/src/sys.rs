@@ -9,8 +9,11 @@ use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::Pid;
+
+use crate::Usage;
 
 /// `LANDLOCK_CREATE_RULESET_VERSION` of `linux/landlock.h`.
 const LANDLOCK_VERSION: libc::c_uint = 1;
@@ -81,6 +84,23 @@ pub(crate) fn attempt_ptrace() -> io::Result<()> {
     // SAFETY: seizing uses neither pointer, and no process has this id, so nothing is traced.
     let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, libc::pid_t::MAX, null, null) };
     outcome(result).map(drop)
+}
+
+/// What all children of the calling process that were waited for used, and theirs; see `getrusage(2)`.
+pub(crate) fn usage_of_children() -> io::Result<Usage> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the pointer leads to memory of the right size, which this call initialises.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
+    outcome(result.into())?;
+    // SAFETY: the call above initialised it.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
+        seconds + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    // The kernel tells KiB.
+    let max_rss = usage.ru_maxrss.unsigned_abs().saturating_mul(1024);
+    Ok(Usage { user: time(usage.ru_utime), system: time(usage.ru_stime), max_rss })
 }
 
 /// Makes a file empty by its path, without opening it; see `truncate(2)`.

@@ -23,6 +23,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::Usage;
 use crate::attempt::{Attempt, Bytes, Try};
 use crate::layer::Step;
 use crate::layer::rlimits::Limit;
@@ -99,8 +100,9 @@ pub(crate) enum Report {
     Failed { step: String, errno: i32 },
     /// The program could not be executed; the helper ends.
     NotExecuted { errno: i32 },
-    /// The command has ended, and so many processes that it left running were ended with it.
-    Ended { leftovers: usize },
+    /// The command has ended, and so many processes that it left running, where they can be counted, were ended with
+    /// it.
+    Ended { leftovers: Option<usize>, usage: Usage },
     /// A place is ready; its handles come beside this report.
     Prepared { slots: Vec<Slot>, notes: Vec<String> },
 }

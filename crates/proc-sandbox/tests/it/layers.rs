@@ -1,9 +1,12 @@
 //! Layers that stand behind another one, or beside it: that each is there, looked at where no attack would tell.
 
-use proc_sandbox::{ResourceLimits, Rung};
+use std::time::Duration;
+
+use proc_runner::{Command, End};
+use proc_sandbox::{Error, ResourceLimits, Rung, Target};
 
 use crate::host::with_python;
-use crate::{Place, check_attack};
+use crate::{Place, check_attack, directory, start};
 
 /// Under how many Landlock rulesets a process can still put itself; a kernel allows so many in all.
 const ROOM_FOR_RULESETS: &str = "python3 -c \"
@@ -126,4 +129,74 @@ fn other_processes_are_not_even_seen() {
         assert!(count.parse::<u32>().unwrap() <= 4, "{text}");
         assert_eq!(first, "/proc/1\n");
     }
+}
+
+#[test]
+fn what_a_caller_ignores_does_not_reach_the_helper() {
+    let Some(place) = with_python() else { return };
+    for sandbox in place.all() {
+        let target = Target::new("/bin/bash", directory(&place.fixture.root()))
+            .args(["-c", "trap | grep -c CHLD; exit 3"]);
+        let confined = sandbox.confine(target).unwrap();
+        // Children of one who ignores their end vanish, and nobody could say how they ended.
+        let ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); \
+                        signal.signal(signal.SIGTERM, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])";
+        let command = Command::new("/usr/bin/env")
+            .args(["python3", "-c", ignoring, env!("CARGO_BIN_EXE_proc-sandbox-helper")])
+            .args(confined.args)
+            .envs(crate::environment())
+            .env("HOME", std::env::var_os("HOME").unwrap())
+            .stdin(confined.stdin);
+        let ran = start(command, Duration::from_secs(10));
+        assert_eq!((ran.outcome.end, ran.text.as_str()), (End::Exited(3), "0\n"));
+    }
+}
+
+#[test]
+fn a_directory_swapped_for_another_is_not_entered() {
+    let place = Place::new("//- sub/mine\nx\n");
+    for sandbox in &place.native {
+        let root = place.fixture.root();
+        let target = Target::new("/bin/ls", directory(&root.join("sub")));
+        let confined = sandbox.confine(target).unwrap();
+        std::fs::rename(root.join("sub"), root.join("moved")).unwrap();
+        std::fs::create_dir(root.join("sub")).unwrap();
+        let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+        let ran = start(command, Duration::from_secs(10));
+        assert_eq!((ran.outcome.end, ran.text.as_str()), (End::Exited(125), ""));
+        let error = confined.status.enforced().unwrap_err();
+        assert_eq!(error.to_string(), "the sandbox could not enter the working directory");
+        assert!(matches!(error, Error::Helper { .. }));
+        std::fs::remove_dir(root.join("sub")).unwrap();
+        std::fs::rename(root.join("moved"), root.join("sub")).unwrap();
+    }
+}
+
+/// Set in the process that has a terminal.
+const ON_A_TERMINAL: &str = "PROC_SANDBOX_TERMINAL";
+
+#[test]
+fn the_callers_terminal_is_left() {
+    const TERMINAL: &str = "ps -o tty= -p $$ | grep -o '[a-z?]*' | head -n 1";
+    if std::env::var_os(ON_A_TERMINAL).is_some() {
+        let place = Place::new("");
+        assert_eq!(place.open(TERMINAL).succeeded(), "pts\n");
+        for sandbox in place.all() {
+            let text = place.confined_by(sandbox, TERMINAL).succeeded();
+            assert_eq!(text, "?\n", "{}", sandbox.rung());
+        }
+        return;
+    }
+    if testkit::require("the_callers_terminal_is_left", testkit::program("script")).is_none() {
+        return;
+    }
+    // This binary again, for this test alone, with a terminal that `script` makes for it.
+    let us = std::env::current_exe().unwrap();
+    let line = format!("{} --exact layers::the_callers_terminal_is_left --nocapture", us.display());
+    let command = Command::new("/usr/bin/env")
+        .args(["script", "-qec", &line, "/dev/null"])
+        .envs(std::env::vars_os())
+        .env(ON_A_TERMINAL, "1");
+    let ran = start(command, Duration::from_mins(1));
+    assert!(ran.text.contains("1 passed"), "{}", ran.text);
 }

@@ -34,3 +34,30 @@ fn limits_cannot_be_raised_again() {
     assert_eq!(text, "1024\n1024\n0\n2097152\n");
     check_attack(&place, "ulimit -n 2000 && ulimit -n", "2000");
 }
+
+#[test]
+fn what_a_command_used_is_told() {
+    let place = Place::new("");
+    // The one that holds the memory is a child of a child, and is waited for.
+    let script = "head -c 150000000 /dev/zero | (tail -c 150000000 | wc -c)";
+    for sandbox in place.all() {
+        let ran = place.confined_by(sandbox, script);
+        let usage = ran.usage.unwrap();
+        assert!((150_000_000..400_000_000).contains(&usage.max_rss), "{usage:?}");
+        let time = usage.user + usage.system;
+        assert!(!time.is_zero() && time <= ran.outcome.duration * 2, "{usage:?}");
+        let small = place.confined_by(sandbox, "true").usage.unwrap();
+        assert!(small.max_rss < 50_000_000, "{small:?}");
+    }
+}
+
+#[test]
+fn with_namespaces_orphans_are_counted_too() {
+    let place = Place::new("");
+    let script = "rm -f up; ( (head -c 150000000 /dev/zero | tail -c 150000000 > /dev/null; : > up; sleep 60) & ); \
+                  until [ -e up ]; do :; done";
+    for sandbox in &place.native {
+        let usage = place.confined_by(sandbox, script).usage.unwrap();
+        assert!(usage.max_rss > 100_000_000, "{}: {usage:?}", sandbox.rung());
+    }
+}

@@ -105,6 +105,7 @@ impl Place {
         let enforced = confined.status.enforced().unwrap();
         assert_eq!(enforced.rung, sandbox.rung());
         ran.outcome.leftovers = enforced.leftovers.or(ran.outcome.leftovers);
+        ran.usage = enforced.usage;
         ran
     }
 
@@ -141,13 +142,15 @@ fn directory(path: &Path) -> OwnedFd {
 struct Ran {
     text: String,
     outcome: Outcome,
+    /// What the sandbox told besides.
+    usage: Option<proc_sandbox::Usage>,
 }
 
 fn start(command: Command, timeout: Duration) -> Ran {
     let limits = Limits::new(timeout).grace(Duration::from_millis(200));
     let outcome = run(command, &limits, &Cancel::new().unwrap(), &mut Discard).unwrap();
     let text = [outcome.captured.head.clone(), outcome.captured.tail.clone()].concat();
-    Ran { text: String::from_utf8_lossy(&text).into_owned(), outcome }
+    Ran { text: String::from_utf8_lossy(&text).into_owned(), outcome, usage: None }
 }
 
 impl Ran {
