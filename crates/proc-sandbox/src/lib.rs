@@ -110,6 +110,14 @@
 //! them and makes its own below; see `place.rs`. `sh -c true` took 1.2 ms without and 3.7 ms with everything, where
 //! `bwrap --unshare-all` took 5.3 ms (medians of 200 on two cores; the example `cost` measures the first two).
 //!
+//! # Embedding
+//!
+//! A program with a `main` of its own calls [`helper::dispatch`] first in it, as above and in the example `confine`. A
+//! runtime that cannot (a plugin, a binding, an interpreter, a test) installs this package's program
+//! `proc-sandbox-helper` beside itself and names it by [`Helper::Program`], as in the example `with_helper`. It is opened
+//! once, by [`Sandbox::new`], and executed by its descriptor. It is also the quicker one where the embedding program is
+//! large: what the dynamic loader does to it is done for every command.
+//!
 //! # Features
 //!
 //! None. All unsafe code is in `sys.rs`.

@@ -161,18 +161,29 @@ fn what_was_enforced_is_told_step_by_step() {
     );
 }
 
-/// The example, which cargo builds beside the tests: a program that embeds the helper in itself.
-fn example() -> std::path::PathBuf {
+/// An example, which cargo builds beside the tests.
+fn example(name: &str) -> std::path::PathBuf {
     let helper = std::path::Path::new(env!("CARGO_BIN_EXE_proc-sandbox-helper"));
-    helper.with_file_name("examples").join("confine")
+    helper.with_file_name("examples").join(name)
 }
 
 #[test]
-fn a_program_can_be_its_own_helper_and_be_closed_to_others() {
+fn a_program_can_be_its_own_helper() {
+    check_example("confine", &[]);
+}
+
+#[test]
+fn a_program_whose_main_is_not_its_own_names_the_helper() {
+    check_example("with_helper", &[env!("CARGO_BIN_EXE_proc-sandbox-helper")]);
+}
+
+/// Runs an example on a script that reads what it may and what it may not.
+fn check_example(name: &str, arguments: &[&str]) {
     let place = Place::new("//- a.txt\nworkspace\n");
     let secret = place.fixture.outside().join("secret.txt");
     let script = format!("cat a.txt {} 2>&1; exit 3", secret.display());
-    let command = Command::new(example())
+    let command = Command::new(example(name))
+        .args(arguments.iter().copied())
         .args([&script])
         .envs(crate::environment())
         .cwd(directory(&place.fixture.root()));

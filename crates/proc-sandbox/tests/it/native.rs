@@ -189,6 +189,27 @@ fn a_request_to_end_reaches_the_whole_tree_and_can_be_answered() {
     }
 }
 
+/// How long a command may run that is to be ended from outside: where that fails, the test fails by it.
+const LONGEST: Duration = Duration::from_secs(45);
+
+/// A process that does not outlive a test that fails.
+struct Killed(std::process::Child);
+
+impl Killed {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It was waited for already, if the test came so far.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 /// Set in the process that is killed, with what it is to start.
 const CALLER: &str = "PROC_SANDBOX_CALLER";
 
@@ -199,7 +220,7 @@ fn nothing_outlives_a_caller_that_was_killed() {
         let place = Place::new("");
         let number: usize = std::env::var("PROC_SANDBOX_RUNG").unwrap().parse().unwrap();
         let sandbox: &Sandbox = place.all().nth(number).unwrap();
-        place.confined_within(sandbox, script.to_str().unwrap(), Duration::from_mins(5));
+        place.confined_within(sandbox, script.to_str().unwrap(), LONGEST);
         return;
     }
     let rungs = Place::new("").native.len() + 1;
@@ -209,13 +230,16 @@ fn nothing_outlives_a_caller_that_was_killed() {
         let script = format!(
             "setsid bash -c 'exec -a {mark} sleep 300' & echo UP; exec -a {mark} sleep 300"
         );
-        let mut caller = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "native::nothing_outlives_a_caller_that_was_killed"])
-            .env(CALLER, script)
-            .env("PROC_SANDBOX_RUNG", number.to_string())
-            .stdout(up.reopen().unwrap())
-            .spawn()
-            .unwrap();
+        let mut caller = Killed(
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "native::nothing_outlives_a_caller_that_was_killed"])
+                .env(CALLER, script)
+                .env("PROC_SANDBOX_RUNG", number.to_string())
+                .stdout(up.reopen().unwrap())
+                .stderr(up.reopen().unwrap())
+                .spawn()
+                .unwrap(),
+        );
         let alive = || {
             std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
                 let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -223,9 +247,11 @@ fn nothing_outlives_a_caller_that_was_killed() {
             })
         };
         wait_until("the command to run", alive);
-        caller.kill().unwrap();
-        caller.wait().unwrap();
-        wait_until("the command to end", || !alive());
+        caller.kill();
+        let ended = std::panic::catch_unwind(|| wait_until("the command to end", || !alive()));
+        // Whoever outlives it has no reason to outlive the test.
+        let survived = survives(&mark);
+        assert!(ended.is_ok() && !survived, "rung {number} of {rungs}");
     }
 }
 
@@ -250,7 +276,7 @@ fn a_helper_that_is_killed_takes_everything_along() {
         let confined = sandbox.confine(target).unwrap();
         let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
         std::thread::scope(|scope| {
-            let run = scope.spawn(|| start(command, Duration::from_mins(5)));
+            let run = scope.spawn(|| start(command, LONGEST));
             let us = std::process::id().to_string();
             // The guardian is the child of ours whose descendant has the mark.
             let guardian = || {
