@@ -19,15 +19,10 @@ const LAST_CAPABILITY: u32 = 63;
 pub(crate) fn empty_bounding_set() -> io::Result<()> {
     for number in 0..=LAST_CAPABILITY {
         let capability = CapabilitySet::from_bits_retain(1 << number);
-        match rustix::thread::capability_is_in_bounding_set(capability) {
-            Ok(false) => {}
-            Ok(true) => match rustix::thread::remove_capability_from_bounding_set(capability) {
-                Ok(()) => {}
-                Err(Errno::PERM) => return Ok(()),
-                Err(errno) => return Err(errno.into()),
-            },
-            // The kernel does not know so many.
-            Err(Errno::INVAL) => return Ok(()),
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            // Not ours to give up, or the kernel does not know so many.
+            Err(Errno::PERM | Errno::INVAL) => return Ok(()),
             Err(errno) => return Err(errno.into()),
         }
     }
