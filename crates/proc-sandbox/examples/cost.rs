@@ -1,13 +1,14 @@
 //! Measures what confinement costs on this machine: medians of `sh -c true`, with and without.
 //!
-//! `cargo run --release --example cost`
+//! `cargo run --release --example cost`, and with the helper as a program of its own
+//! `cargo run --release --example cost -- path/to/proc-sandbox-helper`
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use proc_runner::{Cancel, Command, Discard, Limits, run};
-use proc_sandbox::{Policy, Sandbox, Target};
+use proc_sandbox::{Helper, Policy, Sandbox, Target};
 
 const RUNS: usize = 200;
 
@@ -19,7 +20,9 @@ fn main() -> Result<(), Failure> {
 
     let workspace = File::open(".")?;
     let ready = Instant::now();
-    let sandbox = Sandbox::new(Policy::new(workspace.try_clone()?.into()))?;
+    let helper = std::env::args_os().nth(1);
+    let helper = helper.map_or_else(Helper::default, |path| Helper::Program(path.into()));
+    let sandbox = Sandbox::new(Policy::new(workspace.try_clone()?.into()).helper(helper))?;
     let ready = ready.elapsed();
     let probe = Instant::now();
     let report = sandbox.probe();

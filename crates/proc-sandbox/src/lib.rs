@@ -115,8 +115,10 @@
 //! A program with a `main` of its own calls [`helper::dispatch`] first in it, as above and in the example `confine`. A
 //! runtime that cannot (a plugin, a binding, an interpreter, a test) installs this package's program
 //! `proc-sandbox-helper` beside itself and names it by [`Helper::Program`], as in the example `with_helper`. It is opened
-//! once, by [`Sandbox::new`], and executed by its descriptor. It is also the quicker one where the embedding program is
-//! large: what the dynamic loader does to it is done for every command.
+//! once, by [`Sandbox::new`], and executed by its descriptor. It is also the quicker one: a third of a
+//! command's price is the start of its helper. In a virtual machine every start of a program with glibc, static ones too,
+//! asks the processor for its caches by an instruction that leaves the machine. Built for musl
+//! (`--target x86_64-unknown-linux-musl`) the helper starts in 0.13 ms where the same with glibc takes 1.06.
 //!
 //! # Features
 //!

@@ -227,6 +227,8 @@ pub(crate) fn map_owners(
 
 /// `IFF_UP` of `linux/if.h`, in the width it has there.
 const IFF_UP: libc::c_short = 1;
+/// `SIOCSIFFLAGS` of `linux/sockios.h`, whose type in the C library differs by system.
+const SIOCSIFFLAGS: libc::Ioctl = 0x8914;
 
 /// Takes the loopback interface of a new network namespace up; see `netdevice(7)`.
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
@@ -237,7 +239,7 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = IFF_UP;
     // SAFETY: this request reads a live structure of the size the kernel expects, and writes nothing.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCSIFFLAGS, &raw const request) };
     outcome(result.into()).map(drop)
 }
 
