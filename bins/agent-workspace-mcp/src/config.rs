@@ -37,6 +37,9 @@ pub struct Settings {
     /// Tokens of command output in one answer [default: 8000]
     #[arg(long, env = "OUTPUT_TOKEN_BUDGET", global = true, value_name = "TOKENS")]
     output_budget: Option<String>,
+    /// File with recipes for the output of tools that the filter does not know; outside the workspace
+    #[arg(long, env = "RECIPES", global = true, value_name = "FILE")]
+    recipes: Option<OsString>,
     /// Raw output stored of one command [default: 1073741824]
     #[arg(long, env = "MAX_OUTPUT_BYTES", global = true, value_name = "BYTES")]
     max_output_bytes: Option<String>,
@@ -128,6 +131,8 @@ pub struct Config {
     pub max_write_bytes: u64,
     /// Tokens of command output in one answer.
     pub output_budget: u64,
+    /// The operator's own recipes for the output filter.
+    pub recipes: Option<PathBuf>,
     /// Raw output stored of one command, in bytes.
     pub max_output_bytes: u64,
     /// Calls that may run at one time.
@@ -220,6 +225,7 @@ impl Settings {
                 self.output_budget.as_deref(),
                 defaults.output_budget,
             )?,
+            recipes: set_path(self.recipes.as_ref()),
             max_output_bytes: number(
                 "MAX_OUTPUT_BYTES",
                 self.max_output_bytes.as_deref(),
@@ -267,6 +273,7 @@ impl Config {
             max_read_bytes: 1_048_576,
             max_write_bytes: 5_242_880,
             output_budget: 8000,
+            recipes: None,
             max_output_bytes: 1_073_741_824,
             max_concurrent_calls: 64,
             log_level: tracing::Level::INFO,

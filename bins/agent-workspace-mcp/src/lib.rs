@@ -31,6 +31,7 @@ mod locked;
 pub mod output_store;
 pub mod progress;
 pub mod protected;
+pub mod recipes;
 pub mod reply;
 pub mod resources;
 pub mod running;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proc_runner::{Cancel, End, Error, Limits, Outcome};
 use proc_sandbox::Rung;
-use token_filter::{Compacted, Meta, Policy, Recovery, Stream};
+use token_filter::{Compacted, Meta, Recovery, Stream};
 
 use crate::output_store::{OutputStore, Recording};
 use crate::progress::Heard;
@@ -118,9 +118,8 @@ impl<'w> Output<'w> {
         let recording = store.begin().map_err(|error| {
             Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
         })?;
-        let policy = Policy::default().with_budget_tokens(workspace.config.output_budget);
         let heard = session.heard.clone();
-        Ok(Self { store, stream: Stream::new(&policy), recording, broken: None, heard })
+        Ok(Self { store, stream: Stream::new(&workspace.policy), recording, broken: None, heard })
     }
 
     /// Takes the next bytes.

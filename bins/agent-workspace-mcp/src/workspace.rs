@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use cap_std::fs::Dir;
 use proc_runner::Cancel;
 use serde_json::json;
+use token_filter::Policy;
 use tokio::sync::Semaphore;
 use workspace_jail::{Jail, Options};
 
@@ -17,6 +18,7 @@ use crate::jobs::Jobs;
 use crate::output_store::OutputStore;
 use crate::progress::Heard;
 use crate::protected::Protected;
+use crate::recipes;
 use crate::shell::{Shell, with_source};
 use crate::state::{self, StateError};
 
@@ -36,6 +38,8 @@ pub struct Workspace {
     pub jobs: Jobs,
     /// How commands are run.
     pub shell: Shell,
+    /// How outputs are shortened.
+    pub policy: Policy,
     /// Outputs that answers refer to.
     pub outputs: OutputStore,
     /// One for each call that may run at one time.
@@ -92,6 +96,9 @@ impl Workspace {
             Err(error) if named.is_some() => return Err(error).context("AUDIT_DIR"),
             Err(error) => (None, None, Some(with_source(&error))),
         };
+        let recipes = recipes::load(config.recipes.as_deref(), Some(jail.dir()))?;
+        let policy =
+            Policy::default().with_budget_tokens(config.output_budget).with_recipes(recipes);
         let outputs = OutputStore::new(stored, config.max_output_bytes);
         outputs.sweep();
         let shell = Shell::new(&config, &jail)?;
@@ -107,6 +114,7 @@ impl Workspace {
             disposables,
             jobs,
             shell,
+            policy,
             outputs,
             turns,
             audit,

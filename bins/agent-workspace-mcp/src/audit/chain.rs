@@ -213,7 +213,7 @@ mod tests {
         let text = dir.read_to_string(FILE).unwrap();
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         change(&mut lines);
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let text = lines.join("\n") + if lines.is_empty() { "" } else { "\n" };
         dir.write(FILE, text).unwrap();
         let found: Vec<_> =
             verify(&dir).unwrap().faults.iter().map(|fault| fault.what.clone()).collect();
@@ -255,7 +255,7 @@ mod tests {
     fn what_is_missing_at_the_end_stays_found_when_the_log_goes_on() {
         let (_place, dir) = log(5);
         let text = dir.read_to_string(FILE).unwrap();
-        let kept: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
+        let kept = text.lines().take(3).collect::<Vec<_>>().join("\n") + "\n";
         dir.write(FILE, kept).unwrap();
         Audit::new(Some(dir.try_clone().unwrap()), None).start(&json!({}));
         let verdict = verify(&dir).unwrap();

@@ -10,6 +10,7 @@ use token_filter::{Meta, Policy, Stream};
 
 use super::say;
 use crate::config::Config;
+use crate::recipes;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Options {
@@ -23,13 +24,18 @@ pub(super) struct Options {
     #[arg(long, value_name = "TOKENS")]
     budget: Option<u64>,
     /// Text and figures as one JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "explain")]
     json: bool,
+    /// Instead of the text, which stage took which raw lines
+    #[arg(long)]
+    explain: bool,
 }
 
 pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode> {
     let budget = options.budget.unwrap_or(config.output_budget);
-    let mut stream = Stream::new(&Policy::default().with_budget_tokens(budget));
+    let recipes = recipes::load(config.recipes.as_deref(), None)?;
+    let policy = Policy::default().with_budget_tokens(budget).with_recipes(recipes);
+    let mut stream = Stream::new(&policy);
     let mut input = std::io::stdin().lock();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -39,7 +45,13 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
             Some(bytes) => stream.push(bytes),
         }
     }
-    let compacted = stream.finish(&Meta::new(&options.command, options.exit_code));
+    let meta = Meta::new(&options.command, options.exit_code);
+    if options.explain {
+        let (_, explanation) = stream.finish_explained(&meta);
+        say(&explanation.to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let compacted = stream.finish(&meta);
     if options.json {
         let stats = &compacted.stats;
         let value = json!({
@@ -49,6 +61,8 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
             "raw_lines": stats.raw_lines,
             "raw_tokens": stats.raw_tokens,
             "out_tokens": stats.out_tokens,
+            "saved": stats.saved(),
+            "saved_beyond_cut": stats.saved_beyond_cut(),
         });
         say(&value.to_string())?;
     } else if !compacted.text.is_empty() {

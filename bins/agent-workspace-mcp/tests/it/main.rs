@@ -15,6 +15,7 @@ mod client_config;
 mod clients;
 mod command_line;
 mod container;
+mod http;
 mod list_directory;
 mod network;
 mod protocol;
