@@ -133,6 +133,8 @@ impl Drop for Session {
 /// The real binary, its stdin and stdout in our hands.
 pub(crate) struct Binary {
     child: Child,
+    /// The server's process, where the child is a client that leads to it.
+    server: Option<u32>,
     input: Option<ChildStdin>,
     output: Receiver<String>,
 }
@@ -168,7 +170,7 @@ impl Binary {
                 }
             }
         });
-        Self { child, input, output }
+        Self { child, server: None, input, output }
     }
 
     /// Starts it and says hello.
@@ -191,7 +193,12 @@ impl Binary {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.server.unwrap_or(self.child.id())
+    }
+
+    /// Says that the child leads to a server elsewhere, whose process this is.
+    pub(crate) fn stands_for(&mut self, server: u32) {
+        self.server = Some(server);
     }
 
     /// Writes one line.

@@ -16,6 +16,7 @@ mod clients;
 mod command_line;
 mod container;
 mod http;
+mod image;
 mod list_directory;
 mod network;
 mod protocol;

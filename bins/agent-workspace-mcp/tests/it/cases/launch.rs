@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use testkit::Fixture;
 
 use crate::harness::{BINARY, Binary};
+use crate::image::{Image, USER};
 
 /// Programs are found where every user finds them, not where the harness's user keeps versions of his own.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -27,6 +28,8 @@ pub(super) struct Launch {
     /// Another user than the harness's.
     user: Option<u32>,
     outer: Outer,
+    /// In a container of it.
+    image: Option<Image>,
     place: TempDir,
 }
 
@@ -50,13 +53,19 @@ impl Launch {
         // A copy: users who cannot enter the build folder can run it too.
         std::fs::copy(BINARY, place.path().join("server")).unwrap();
         let name = format!("{user}, --sandbox {sandbox}");
-        Self { name, sandbox, user: None, outer: Outer::Nothing, place }
+        Self { name, sandbox, user: None, outer: Outer::Nothing, image: None, place }
     }
 
     /// As somebody else; the harness must be root.
     pub(super) fn by_ordinary_user(self) -> Self {
         let name = format!("user {ORDINARY}, --sandbox {}", self.sandbox);
         Self { name, user: Some(ORDINARY), ..self }
+    }
+
+    /// In a container of the image, started by the README's line. Workspace and outside are shown at their own
+    /// places, so that there is an outside to get to.
+    pub(super) fn in_image(self, image: Image) -> Self {
+        Self { name: "in the image".into(), user: Some(USER), image: Some(image), ..self }
     }
 
     /// Where namespaces and mounts are refused.
@@ -80,9 +89,22 @@ impl Launch {
 
     /// Starts `binary` over the workspace of `fixture`.
     pub(super) fn serve(&self, binary: &Path, fixture: &Fixture, more: &[(&str, &str)]) -> Binary {
+        if let Some(image) = &self.image {
+            return self.serve_in(image, fixture, more);
+        }
         let mut command = self.command(binary, "serve", fixture);
         command.envs(more.iter().copied());
         self.inside(|| Binary::spawn(&mut command))
+    }
+
+    fn serve_in(&self, image: &Image, fixture: &Fixture, more: &[(&str, &str)]) -> Binary {
+        let base = fixture.base().display();
+        let root = fixture.root().display().to_string();
+        let mut options = vec![format!("--volume={base}:{base}")];
+        options.push(format!("--env=AUDIT_DIR={base}/state"));
+        options.extend(more.iter().map(|(name, value)| format!("--env={name}={value}")));
+        let arguments = ["serve", "--sandbox", self.sandbox, "--workspace", &root];
+        image.serve(fixture, &options, &arguments).binary
     }
 
     /// What `doctor` says, started the same way.
