@@ -78,6 +78,12 @@ impl Launch {
         Self { name: format!("{}, /proc covered", self.name), outer: Outer::Covered, ..self }
     }
 
+    /// Whether cases can be prepared that only root can prepare.
+    pub(super) fn prepares_as_root(&self) -> bool {
+        (self.user.is_none() || self.image.is_some()) && rustix::process::geteuid().is_root()
+    }
+
+    /// Whether the server is root.
     pub(super) fn is_root(&self) -> bool {
         self.user.is_none() && rustix::process::geteuid().is_root()
     }
@@ -151,13 +157,16 @@ impl Launch {
 
     /// A line of bash as the user who starts the server, in the workspace.
     pub(super) fn shell(&self, line: &str, fixture: &Fixture) -> Command {
-        let mut command = self.as_user(Path::new("/bin/bash"));
-        command
-            .args(["-ec", line])
-            .env("PATH", PATH)
-            .current_dir(fixture.root())
-            .stdin(Stdio::null());
-        command
+        in_bash(self.as_user(Path::new("/bin/bash")), line, fixture)
+    }
+
+    /// The same for what a case prepares: for a server in a container the harness's own user does that, since there
+    /// is no root in there, and [`Self::hand_over`] comes afterwards once more.
+    pub(super) fn preparing_shell(&self, line: &str, fixture: &Fixture) -> Command {
+        match self.image {
+            Some(_) => in_bash(Command::new("/bin/bash"), line, fixture),
+            None => self.shell(line, fixture),
+        }
     }
 
     /// Gives what was prepared to the user who starts the server.
@@ -165,8 +174,10 @@ impl Launch {
         open_to_all(fixture.base());
         let Some(user) = self.user else { return };
         let owner = format!("{user}:{user}");
-        let status = Command::new("chown").args(["-R", &owner]).arg(fixture.base()).status();
-        assert!(status.unwrap().success(), "chown");
+        let mut command = Command::new("chown");
+        // What belongs to others by now is meant to.
+        command.args(["-R", "--no-dereference", "--from=0:0", &owner]).arg(fixture.base());
+        assert!(command.status().unwrap().success(), "chown");
     }
 
     /// Does what starts a process; a filter holds for that process and for the thread it comes from.
@@ -182,6 +193,11 @@ impl Launch {
         };
         std::thread::scope(|scope| scope.spawn(filtered).join().unwrap())
     }
+}
+
+fn in_bash(mut bash: Command, line: &str, fixture: &Fixture) -> Command {
+    bash.args(["-ec", line]).env("PATH", PATH).current_dir(fixture.root()).stdin(Stdio::null());
+    bash
 }
 
 fn open_to_all(place: &Path) {

@@ -63,7 +63,10 @@ impl<'l> Stage<'l> {
             stage.binary = stage.own_binary();
         }
         launch.hand_over(&stage.fixture);
-        case.setup.iter().try_for_each(|line| stage.shell(line))?;
+        for line in &case.setup {
+            stage.succeed(line, launch.preparing_shell(&stage.fill(line), &stage.fixture))?;
+        }
+        launch.hand_over(&stage.fixture);
         Ok(stage)
     }
 
@@ -141,7 +144,11 @@ impl<'l> Stage<'l> {
 
     /// Runs a line outside every sandbox; it must succeed.
     pub(super) fn shell(&self, line: &str) -> Result<(), String> {
-        let output = self.launch.shell(&self.fill(line), &self.fixture).output().unwrap();
+        self.succeed(line, self.launch.shell(&self.fill(line), &self.fixture))
+    }
+
+    fn succeed(&self, line: &str, mut command: Command) -> Result<(), String> {
+        let output = command.output().unwrap();
         if output.status.success() {
             return Ok(());
         }
