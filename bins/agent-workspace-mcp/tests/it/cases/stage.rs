@@ -64,7 +64,7 @@ impl<'l> Stage<'l> {
         }
         launch.hand_over(&stage.fixture);
         for line in &case.setup {
-            stage.succeed(line, launch.preparing_shell(&stage.fill(line), &stage.fixture))?;
+            succeed(line, launch.preparing_shell(&stage.fill(line), &stage.fixture))?;
         }
         launch.hand_over(&stage.fixture);
         Ok(stage)
@@ -144,16 +144,7 @@ impl<'l> Stage<'l> {
 
     /// Runs a line outside every sandbox; it must succeed.
     pub(super) fn shell(&self, line: &str) -> Result<(), String> {
-        self.succeed(line, self.launch.shell(&self.fill(line), &self.fixture))
-    }
-
-    fn succeed(&self, line: &str, mut command: Command) -> Result<(), String> {
-        let output = command.output().unwrap();
-        if output.status.success() {
-            return Ok(());
-        }
-        let error = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{line}: {} {error}", output.status))
+        succeed(line, self.launch.shell(&self.fill(line), &self.fixture))
     }
 
     /// Starts the other party of a race.
@@ -193,6 +184,16 @@ impl Drop for Stage<'_> {
             }
         }
     }
+}
+
+/// Runs the command made from this line; it must succeed.
+fn succeed(line: &str, mut command: Command) -> Result<(), String> {
+    let output = command.output().unwrap();
+    if output.status.success() {
+        return Ok(());
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{line}: {} {error}", output.status))
 }
 
 /// Extended attributes by path, which a [`Snapshot`] does not hold.
