@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::run::{run as step, say, works};
-use crate::{fuzz_smoke, tidy};
+use crate::{conformance, fuzz_smoke, tidy};
 
 /// Feature sets that must build and keep their lints beside the default one.
 const FEATURES: &[&str] = &[
@@ -34,6 +34,13 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         anyhow::bail!("cargo-deny is missing: cargo install --locked cargo-deny");
     } else {
         say("SKIPPED cargo deny: not installed (cargo install --locked cargo-deny)");
+    }
+    if conformance::is_installed() {
+        conformance::run(root)?;
+    } else if std::env::var_os("AGENT_WORKSPACE_TESTS_NO_SKIP").is_some() {
+        anyhow::bail!("the conformance suite is missing: .ci/setup installs it");
+    } else {
+        say("SKIPPED conformance: not installed (.ci/setup installs it)");
     }
     fuzz_smoke::run(root, 10)?;
     say("\nxtask ci: all passed");

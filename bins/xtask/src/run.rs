@@ -37,6 +37,24 @@ pub(crate) fn works(dir: &Path, line: &str) -> bool {
     })
 }
 
+/// What a script said, and whether it was content.
+pub(crate) struct Said {
+    pub(crate) success: bool,
+    pub(crate) text: String,
+}
+
+/// Runs `script` with `interpreter`; both of its streams in one text.
+pub(crate) fn output(interpreter: &Path, script: &Path, arguments: &[&str]) -> Result<Said> {
+    let output = Command::new(interpreter)
+        .arg(script)
+        .args(arguments)
+        .output()
+        .with_context(|| format!("cannot start {}", interpreter.display()))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    Ok(Said { success: output.status.success(), text })
+}
+
 /// Says where a chore stands.
 pub(crate) fn say(text: &str) {
     println!("{text}");
