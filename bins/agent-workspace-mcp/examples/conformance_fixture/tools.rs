@@ -231,7 +231,7 @@ fn defaults() -> Value {
 fn choices() -> Value {
     let titled = |word: &str| {
         let choice = |(at, which): (usize, &str)| json!({"const": format!("value{}", at + 1), "title": format!("{which} {word}")});
-        Value::from_iter(["First", "Second", "Third"].into_iter().enumerate().map(choice))
+        ["First", "Second", "Third"].into_iter().enumerate().map(choice).collect::<Value>()
     };
     json!({
         "type": "object",

@@ -1,8 +1,9 @@
 //! Foreign clients drive the real binary through a whole workflow, over stdio and over HTTP with a key: three in
 //! Python, both TypeScript SDKs, and the MCP Inspector's command line, which knows one call a process and so no cancel.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use testkit::{Fixture, Missing, require};
@@ -27,47 +28,37 @@ fn shown(output: &Output) -> String {
     )
 }
 
+/// What a client shows over HTTP.
+const KEY: &str = "a-key-of-the-tests";
+
 /// How a client reaches the server.
 #[derive(Clone, Copy)]
 enum Way {
     Stdio,
-    #[cfg(feature = "http")]
     Http,
 }
 
-const WAYS: &[Way] = &[
-    Way::Stdio,
-    #[cfg(feature = "http")]
-    Way::Http,
-];
+const WAYS: &[Way] = if cfg!(feature = "http") { &[Way::Stdio, Way::Http] } else { &[Way::Stdio] };
 
 /// A served workspace, and what a client is told to reach it.
 struct Served {
     fixture: Fixture,
-    #[cfg(feature = "http")]
-    http: Option<http::Server>,
+    http: Option<Http>,
 }
 
 impl Served {
     fn new(way: Way) -> Self {
         let fixture = Fixture::new("//- a.txt\nhello\n");
-        match way {
-            Way::Stdio => Self {
-                fixture,
-                #[cfg(feature = "http")]
-                http: None,
-            },
-            #[cfg(feature = "http")]
-            Way::Http => Self { http: Some(http::Server::start(&fixture)), fixture },
-        }
+        let http = match way {
+            Way::Stdio => None,
+            Way::Http => Some(Http::start(&fixture)),
+        };
+        Self { fixture, http }
     }
 
     /// Where the server listens, if it does.
     fn url(&self) -> Option<&str> {
-        #[cfg(feature = "http")]
-        return self.http.as_ref().map(|server| server.url.as_str());
-        #[cfg(not(feature = "http"))]
-        return None;
+        self.http.as_ref().map(|server| server.url.as_str())
     }
 
     /// `program` on `script`, with what it needs to know of the server at the end.
@@ -77,7 +68,7 @@ impl Served {
         command.arg(script).arg(client).env("AUDIT_DIR", self.fixture.base().join("state"));
         match self.url() {
             None => command.arg("stdio").arg(BINARY).arg(self.fixture.root()),
-            Some(url) => command.args(["http", url]).env("MCP_API_KEY", http::KEY),
+            Some(url) => command.args(["http", url]).env("MCP_API_KEY", KEY),
         };
         let output = command.output().unwrap();
         assert!(output.status.success(), "{client}: {}", shown(&output));
@@ -85,65 +76,45 @@ impl Served {
     }
 }
 
-mod http {
-    //! A server on a free port of its own.
+/// A server on a free port of its own.
+struct Http {
+    child: Child,
+    url: String,
+}
 
-    /// What its clients show.
-    pub(super) const KEY: &str = "a-key-of-the-tests";
-
-    #[cfg(feature = "http")]
-    pub(super) use self::served::Server;
-
-    #[cfg(feature = "http")]
-    mod served {
-        use std::io::{BufRead as _, BufReader};
-        use std::process::{Child, Command, Stdio};
-
-        use testkit::Fixture;
-
-        use super::KEY;
-        use crate::harness::BINARY;
-
-        pub(in super::super) struct Server {
-            child: Child,
-            pub(in super::super) url: String,
-        }
-
-        impl Server {
-            pub(in super::super) fn start(fixture: &Fixture) -> Self {
-                let mut child = Command::new(BINARY)
-                    .args(["serve", "--http", "127.0.0.1:0", "--workspace"])
-                    .arg(fixture.root())
-                    .env("AUDIT_DIR", fixture.base().join("state"))
-                    .env("MCP_API_KEY", KEY)
-                    .stdin(Stdio::null())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap();
-                let mut log = BufReader::new(child.stderr.take().unwrap());
-                let mut said = String::new();
-                let url = loop {
-                    let start = said.len();
-                    let read = log.read_line(&mut said).unwrap();
-                    assert!(read > 0, "the server ended before it listened:\n{said}");
-                    let line = said.get(start..).unwrap();
-                    let address = line.split("address=").nth(1).and_then(|it| it.split(' ').next());
-                    if let Some(address) = address {
-                        break address.trim().to_owned();
-                    }
-                };
-                // A full pipe would hold the server up.
-                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-                Self { child, url }
+impl Http {
+    fn start(fixture: &Fixture) -> Self {
+        let mut child = Command::new(BINARY)
+            .args(["serve", "--http", "127.0.0.1:0", "--workspace"])
+            .arg(fixture.root())
+            .env("AUDIT_DIR", fixture.base().join("state"))
+            .env("MCP_API_KEY", KEY)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        let url = loop {
+            let start = said.len();
+            let read = log.read_line(&mut said).unwrap();
+            assert!(read > 0, "the server ended before it listened:\n{said}");
+            let line = said.get(start..).unwrap();
+            let address = line.split("address=").nth(1).and_then(|it| it.split(' ').next());
+            if let Some(address) = address {
+                break address.trim().to_owned();
             }
-        }
+        };
+        // A full pipe would hold the server up.
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        Self { child, url }
+    }
+}
 
-        impl Drop for Server {
-            fn drop(&mut self) {
-                self.child.kill().unwrap();
-                self.child.wait().unwrap();
-            }
-        }
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 
@@ -206,7 +177,7 @@ impl Inspector<'_> {
                 .args([BINARY, "serve", "--log-level", "error", "--workspace"])
                 .arg(self.served.fixture.root()),
             Some(url) => {
-                let header = format!("Authorization: Bearer {}", http::KEY);
+                let header = format!("Authorization: Bearer {KEY}");
                 command.args([url, "--header", &header])
             }
         };
