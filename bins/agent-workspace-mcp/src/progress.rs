@@ -2,7 +2,7 @@
 //!
 //! Clients give up on a silent call after a minute or so. Invariants: nothing is sent to a client that did not ask;
 //! progress only ever grows; a client that does not read holds up neither the command nor the answer for long; what
-//! is kept of the output is [`TAIL`] bytes.
+//! is kept of the output is half a kilobyte.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -15,7 +15,10 @@ const FEATURES: &[&str] = &[
     "-p workspace-jail --features serde",
     "-p proc-runner --features serde",
     "-p token-filter --features serde",
+    "-p token-filter --no-default-features --features serde",
+    "-p token-filter --features o200k --all-targets",
     "-p agent-workspace-mcp --no-default-features",
+    "-p agent-workspace-mcp --no-default-features --features http",
 ];
 
 /// Runs the chores in the order in which they fail fastest.
