@@ -39,7 +39,7 @@ pub(super) struct Options {
     /// File with the key of HTTP clients, or with a table of keys and workspaces; without it the variable `MCP_API_KEY` is the key
     #[arg(long, env = "API_KEY_FILE", value_name = "FILE")]
     api_key_file: Option<std::ffi::OsString>,
-    /// Further host names under which HTTP clients reach this server
+    /// Further host names under which HTTP clients reach this server; * for any
     #[arg(long, env = "ALLOWED_HOSTS", value_name = "HOST,HOST", value_delimiter = ',')]
     allow_host: Vec<String>,
 }

@@ -43,7 +43,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The loopback names of `bound` and the operator's own `hosts`, with http and https origins of each.
+    /// The loopback names of `bound` and the operator's own `hosts`, with http and https origins of each. With `*` among
+    /// them any host is taken, and origins are still those of the names.
     pub fn new(bound: SocketAddr, hosts: &[String]) -> Self {
         let port = bound.port();
         let mut names: Vec<String> =
@@ -55,11 +56,13 @@ impl Names {
         if !bound.ip().is_unspecified() && !bound.ip().is_loopback() {
             names.push(bound.ip().to_string());
         }
-        for host in hosts {
+        let any = hosts.iter().any(|host| host == "*");
+        for host in hosts.iter().filter(|host| *host != "*") {
             names.push(host.clone());
             origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{host}:*")));
         }
-        Self { hosts: names, origins }
+        // The SDK takes an empty list for any host.
+        Self { hosts: if any { Vec::new() } else { names }, origins }
     }
 }
 

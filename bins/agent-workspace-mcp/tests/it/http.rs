@@ -265,8 +265,12 @@ fn a_foreign_host_name_is_refused_until_the_operator_names_it() {
         receive(stream).status
     };
     assert_eq!(ask(&Http::start(&fixture)), 403);
-    let named = ["--allow-host", "box.example.net"];
-    assert_ne!(ask(&Http::with(&fixture, &named, &[("MCP_API_KEY", KEY)])), 403);
+    for named in ["box.example.net", "other.example.net, *"] {
+        let server = Http::with(&fixture, &["--allow-host", named], &[("MCP_API_KEY", KEY)]);
+        assert_ne!(ask(&server), 403, "{named}");
+        let origin = [("Origin", "http://evil.example")];
+        assert_eq!(server.post("/mcp", KEY, &origin, &call).status, 403, "{named}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@
 mod harness;
 mod jobs;
 
+mod beside_tools;
 mod cases;
 mod client_config;
 mod clients;
