@@ -102,6 +102,11 @@ impl Audit {
         self.append("start", terms);
     }
 
+    /// Records the rung that commands run on, or why none is run.
+    pub fn sandbox(&self, rung: &str, refusal: Option<&str>) {
+        self.append("sandbox", &serde_json::json!({ "sandbox": rung, "refused": refusal }));
+    }
+
     /// Records that protected names changed while a command ran.
     pub fn protected(&self, changes: &[crate::protected::Change]) {
         self.append("protected", &serde_json::json!({ "changes": changes }));

@@ -49,6 +49,7 @@ pub async fn call(
     tracing::info!(tool = row.name, arguments = %shown, "TOOL_CALL");
 
     let turn = tokio::select! {
+        biased;
         turn = tokio::time::timeout(WAITING, workspace.turns.acquire()) => turn.ok().and_then(Result::ok),
         () = cancelled.cancelled() => None,
         () = ending.cancelled() => None,

@@ -8,7 +8,8 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
 
 use anyhow::Context as _;
 use cap_std::ambient_authority;
@@ -21,13 +22,16 @@ use workspace_jail::Jail;
 
 use crate::config::{Config, Network};
 use crate::environment::{self, Identity};
+use crate::locked::lock;
 use crate::reply::{ErrorKind, Failure};
 use crate::state;
 
 /// What runs commands.
 #[derive(Debug)]
 pub struct Shell {
-    confinement: Kind,
+    confinement: OnceLock<Kind>,
+    /// What tries it out, until somebody wants to know.
+    trial: Mutex<Option<JoinHandle<anyhow::Result<Kind>>>>,
     program: PathBuf,
     network: Network,
     identity: OnceLock<Identity>,
@@ -57,32 +61,57 @@ pub struct Ready {
 }
 
 impl Shell {
-    /// Tries out what this machine offers.
+    /// Begins to try out what this machine offers, on a thread of its own: a client is greeted meanwhile, and the first
+    /// command waits for the rest of it.
     ///
     /// # Errors
     ///
-    /// When the workspace's descriptor cannot be duplicated or no temporary directory can be made.
+    /// When the workspace's descriptor cannot be duplicated, or there is no thread.
     pub fn new(config: &Config, jail: &Jail) -> anyhow::Result<Self> {
-        let confinement = match config.ceiling {
-            Rung::None => bare()?,
-            _ => try_out(config, jail)?,
-        };
+        let workspace = jail.dir().try_clone_to_owned().context("no descriptor")?;
+        let settings = config.clone();
+        let trial = std::thread::Builder::new()
+            .name("trial".to_owned())
+            .spawn(move || match settings.ceiling {
+                Rung::None => bare(),
+                _ => try_out(&settings, workspace),
+            })
+            .context("no thread")?;
         let program = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
             .into_iter()
             .map(PathBuf::from)
             .find(|shell| shell.is_file())
             .unwrap_or_else(|| "/bin/sh".into());
         Ok(Self {
-            confinement,
+            confinement: OnceLock::new(),
+            trial: Mutex::new(Some(trial)),
             program,
             network: config.network.clone(),
             identity: OnceLock::new(),
         })
     }
 
+    /// What was found out; waits for it.
+    fn confinement(&self) -> &Kind {
+        self.confinement.get_or_init(|| {
+            let trial = lock(&self.trial).take();
+            let found = match trial.map(JoinHandle::join) {
+                Some(Ok(found)) => found.map_err(|error| format!("{error:#}")),
+                Some(Err(_)) => {
+                    Err("trying the sandbox out failed in the server itself".to_owned())
+                }
+                None => Err("the sandbox was not tried out".to_owned()),
+            };
+            found.unwrap_or_else(|reason| {
+                let told = "the sandbox cannot be set up here".to_owned();
+                Kind::Refused { reason, told, layers: Vec::new() }
+            })
+        })
+    }
+
     /// The rung on which commands run, as it was tried out.
     pub fn rung(&self) -> Rung {
-        match &self.confinement {
+        match self.confinement() {
             Kind::Confined { report, .. } => report.rung,
             Kind::Bare(_) | Kind::Refused { .. } => Rung::None,
         }
@@ -95,7 +124,7 @@ impl Shell {
 
     /// What commands wanted of the network and did not get, since this was last asked.
     pub fn denials(&self) -> Vec<Denied> {
-        match &self.confinement {
+        match self.confinement() {
             Kind::Confined { proxy: Some((proxy, _)), .. } => proxy.denials(),
             _ => Vec::new(),
         }
@@ -103,7 +132,7 @@ impl Shell {
 
     /// Why no command is run, if none is.
     pub fn refusal(&self) -> Option<&str> {
-        match &self.confinement {
+        match self.confinement() {
             Kind::Refused { reason, .. } => Some(reason),
             _ => None,
         }
@@ -111,7 +140,7 @@ impl Shell {
 
     /// The answer to every command, where none is run.
     pub fn refused(&self) -> Option<Failure> {
-        match &self.confinement {
+        match self.confinement() {
             Kind::Refused { told, .. } => Some(unavailable(told)),
             _ => None,
         }
@@ -119,7 +148,7 @@ impl Shell {
 
     /// What was found out about this machine by trying, layer by layer; nothing where nothing is to be enforced.
     pub fn layers(&self) -> &[Layer] {
-        match &self.confinement {
+        match self.confinement() {
             Kind::Confined { report: Report { layers, .. }, .. } | Kind::Refused { layers, .. } => {
                 layers
             }
@@ -144,7 +173,7 @@ impl Shell {
         protected: &[PathBuf],
     ) -> Result<Ready, Failure> {
         let arguments = ["-c", line];
-        match &self.confinement {
+        match self.confinement() {
             Kind::Refused { told, .. } => Err(unavailable(told)),
             Kind::Bare(home) => {
                 let command = Command::new(&self.program)
@@ -220,8 +249,7 @@ fn bare() -> anyhow::Result<Kind> {
 }
 
 /// The sandbox if it reaches the floor, else what the operator's floor asks for.
-fn try_out(config: &Config, jail: &Jail) -> anyhow::Result<Kind> {
-    let workspace = jail.dir().try_clone_to_owned().context("no descriptor")?;
+fn try_out(config: &Config, workspace: OwnedFd) -> anyhow::Result<Kind> {
     let (reason, told, layers) = match Sandbox::new(policy(config, workspace)) {
         Err(error) => {
             (with_source(&error), "the sandbox cannot be set up here".to_owned(), Vec::new())

@@ -5,7 +5,7 @@
 //! line is never held beyond [`MAX_LINE`]; a read that is dropped half-way loses nothing; the end of
 //! input cancels the commands that still run, at once.
 
-mod envelope;
+pub(crate) mod envelope;
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rmcp::model::CallToolResult;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,9 @@ use crate::reply::{ErrorKind, Failure, Reply};
 
 /// The longest request line that is read: 32 MiB.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
+
+/// What is said about a longer one.
+pub(crate) const OVER: &str = "the request is over 32 MiB; send it in parts";
 
 /// A buffer that once held a large line is not kept at that size.
 const KEPT_CAPACITY: usize = 1024 * 1024;
@@ -112,24 +115,28 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
     }
 }
 
-/// Answers a request that could not be read, under its own id; a line without one has no asker.
+/// The answer to a request that could not be read, under its own id; what has none has no asker.
+pub(crate) fn unreadable(envelope: &Envelope, kind: ErrorKind, why: &str) -> Option<Value> {
+    let Some(id) = envelope.id() else {
+        tracing::warn!(why, "ignored what is no request");
+        return None;
+    };
+    tracing::warn!(%id, why, "answered a request that cannot be read");
+    Some(if envelope.method() == Some("tools/call") {
+        let result = CallToolResult::from(Reply::from(Failure::new(kind, why)));
+        json!({"jsonrpc": "2.0", "id": id, "result": result})
+    } else {
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": why}})
+    })
+}
+
 async fn answer_unreadable<W: AsyncWrite + Unpin>(
     write: Arc<Mutex<Option<W>>>,
     envelope: Envelope,
     kind: ErrorKind,
     why: &str,
 ) {
-    let Some(id) = envelope.id() else {
-        tracing::warn!(why, "ignored a line that is no request");
-        return;
-    };
-    tracing::warn!(%id, why, "answered a request that cannot be read");
-    let answer = if envelope.method() == Some("tools/call") {
-        let result = CallToolResult::from(Reply::from(Failure::new(kind, why)));
-        json!({"jsonrpc": "2.0", "id": id, "result": result})
-    } else {
-        json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": why}})
-    };
+    let Some(answer) = unreadable(&envelope, kind, why) else { return };
     if let Err(error) = send(write, answer).await {
         tracing::warn!(%error, "could not answer");
     }
@@ -168,8 +175,7 @@ where
             match self.step().await {
                 Step::End => break,
                 Step::Oversized(envelope) => {
-                    let why = "the request is over 32 MiB; send it in parts";
-                    answer_unreadable(Arc::clone(&self.write), envelope, ErrorKind::TooLarge, why)
+                    answer_unreadable(Arc::clone(&self.write), envelope, ErrorKind::TooLarge, OVER)
                         .await;
                 }
                 Step::Line => {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use anyhow::Context as _;
 use cap_std::fs::Dir;
@@ -122,27 +123,35 @@ impl Workspace {
         })
     }
 
-    /// Says on the log and in the record on what terms the server works.
-    pub fn announce(&self) {
-        let rung = self.shell.rung();
+    /// Says on the log and in the record on what terms the server works; about commands as soon as that is known, from
+    /// a thread that whoever lets the workspace go waits for.
+    ///
+    /// # Errors
+    ///
+    /// When there is no thread.
+    pub fn announce(self: &Arc<Self>) -> std::io::Result<JoinHandle<()>> {
         tracing::info!(
             workspace = %self.config.workspace.display(),
-            sandbox = %rung,
             version = env!("CARGO_PKG_VERSION"),
             "serving"
         );
         if let Some(reason) = &self.unrecorded {
             tracing::warn!(%reason, "no audit log and no stored outputs");
         }
-        if let Some(reason) = self.shell.refusal() {
-            tracing::warn!(%reason, "commands are refused");
-        }
         self.audit.start(&json!({
             "version": env!("CARGO_PKG_VERSION"),
             "workspace": self.config.workspace,
-            "sandbox": rung.to_string(),
             "read_only": self.config.read_only,
         }));
+        let workspace = Arc::clone(self);
+        std::thread::Builder::new().name("announce".to_owned()).spawn(move || {
+            let rung = workspace.shell.rung();
+            tracing::info!(sandbox = %rung, "commands");
+            if let Some(reason) = workspace.shell.refusal() {
+                tracing::warn!(%reason, "commands are refused");
+            }
+            workspace.audit.sandbox(&rung.to_string(), workspace.shell.refusal());
+        })
     }
 }
 

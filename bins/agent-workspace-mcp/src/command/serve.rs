@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -81,10 +82,10 @@ pub(super) fn run(options: &Options, config: Config) -> anyhow::Result<ExitCode>
     log_to_stderr(&config);
     harden()?;
     let workspace = Arc::new(Workspace::open(config)?);
-    workspace.announce();
+    let announced = workspace.announce()?;
     let runtime = runtime()?;
     let served = runtime.block_on(on_stdio(Arc::clone(&workspace)));
-    end(&runtime, &workspace);
+    end(&runtime, &workspace, announced);
     // A blocked read of stdin cannot be taken back; it must not hold the process.
     runtime.shutdown_timeout(Duration::from_millis(100));
     served.map(|()| ExitCode::SUCCESS)
@@ -95,7 +96,11 @@ fn harden() -> anyhow::Result<()> {
 }
 
 /// Ends what goes on beyond the calls.
-fn end(runtime: &tokio::runtime::Runtime, workspace: &Workspace) {
+fn end(runtime: &tokio::runtime::Runtime, workspace: &Workspace, announced: JoinHandle<()>) {
+    // It holds the workspace, whose end clears what the sandbox keeps on disk.
+    if announced.join().is_err() {
+        tracing::error!("the thread that announces panicked");
+    }
     workspace.jobs.end_all();
     let _within = runtime.enter();
     workspace.disposables.end_all();

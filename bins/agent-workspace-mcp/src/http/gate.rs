@@ -1,5 +1,7 @@
 //! Which request is answered, and by whom: key, then path, then host and origin, then the client's own service.
 
+mod body;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -136,7 +138,7 @@ impl<S: ServerHandler + Send + 'static> Gate<S> {
     /// Every byte of `request` is hostile until its key was seen. All keys are compared, whichever fits.
     pub async fn answer<B>(&self, request: Request<B>, peer: SocketAddr) -> Answer
     where
-        B: Body + Send + 'static,
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: fmt::Display,
     {
         let shown = bearer(request.headers().get(AUTHORIZATION));
@@ -171,7 +173,20 @@ impl<S: ServerHandler + Send + 'static> Gate<S> {
             return refusal(StatusCode::TOO_MANY_REQUESTS, text);
         }
         let busy = is_post.then(|| Calling::begin(&self.busy));
-        let answer = door.service.handle(request).await;
+        let (parts, body) = request.into_parts();
+        let body = match body::read(body).await {
+            Ok(body) => body,
+            Err(unread) => return unread.answer(),
+        };
+        // The SDK answers what it cannot read without its id, and so its caller would wait for ever.
+        let sent = body.clone();
+        let answer = door.service.handle(Request::from_parts(parts, Full::new(body))).await;
+        if answer.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+            && let Some(answer) = body::unreadable(&sent)
+        {
+            return answer;
+        }
+        drop(sent);
         let held = Held(busy, open);
         answer.map(|body| {
             body.map_frame(move |frame| {
@@ -207,8 +222,11 @@ fn bearer(header: Option<&HeaderValue>) -> Option<&str> {
 }
 
 fn refusal(status: StatusCode, detail: &str) -> Answer {
-    let body = Full::new(Bytes::from(json!({ "detail": detail }).to_string())).boxed();
-    let mut answer = Response::new(body);
+    json_answer(status, &json!({ "detail": detail }))
+}
+
+fn json_answer(status: StatusCode, value: &serde_json::Value) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(value.to_string())).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer

@@ -294,6 +294,26 @@ fn p12_l3_tools_work_in_both_lifecycles() {
     );
 }
 
+#[test]
+fn x26_what_cannot_be_read_is_answered_under_its_id() {
+    let fixture = Fixture::new("//- a\n");
+    let server = Http::start(&fixture);
+    let ask = |method: &str, content: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":8,"method":"{method}","params":{{"name":"write_file","arguments":{{"filepath":"b","content":"{content}"}}}}}}"#
+        );
+        server.post("/mcp", KEY, &[], &body)
+    };
+    let surrogate = ask("tools/call", "\\ud800").answer(8);
+    assert_eq!(kind(&surrogate["result"]), "invalid_args", "{surrogate}");
+    let over = ask("tools/call", &"y".repeat(33 << 20)).answer(8);
+    assert_eq!(kind(&over["result"]), "too_large", "{over}");
+    let other = ask("ping", "\\ud800");
+    assert_eq!((other.status, &other.answer(8)["error"]["code"]), (400, &json!(-32600)));
+    assert_eq!(server.post("/mcp", KEY, &[], "no JSON at all").status, 415);
+    assert!(!fixture.exists("b"));
+}
+
 fn table(fixture: &Fixture, rows: &[(&str, &Path)]) -> String {
     let rows: Vec<_> = rows
         .iter()

@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -41,7 +42,7 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
         let bound = listener.local_addr().context("no address")?;
         let hosts: Vec<String> = options.hosts().collect();
         let mut gate = Gate::new(Names::new(bound, &hosts), longest_call);
-        for Served { name, key, workspace } in &served {
+        for Served { name, key, workspace, .. } in &served {
             let (workspace, ending) = (Arc::clone(workspace), ending.clone());
             gate = gate.admit(name, key.clone(), move || {
                 Server::new(Arc::clone(&workspace), ending.clone())
@@ -60,8 +61,8 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
         }
         anyhow::Ok(())
     });
-    for Served { workspace, .. } in &served {
-        end(&runtime, workspace);
+    for Served { workspace, announced, .. } in served {
+        end(&runtime, &workspace, announced);
     }
     runtime.shutdown_timeout(Duration::from_millis(100));
     outcome.map(|()| ExitCode::SUCCESS)
@@ -121,6 +122,7 @@ struct Served {
     name: String,
     key: Key,
     workspace: Arc<Workspace>,
+    announced: JoinHandle<()>,
 }
 
 fn open(client: Client, config: &Config) -> anyhow::Result<Served> {
@@ -131,8 +133,9 @@ fn open(client: Client, config: &Config) -> anyhow::Result<Served> {
     }
     config.client = Some(name.clone());
     let workspace = Workspace::open(config).with_context(|| format!("client '{name}'"))?;
-    workspace.announce();
-    Ok(Served { name, key, workspace: Arc::new(workspace) })
+    let workspace = Arc::new(workspace);
+    let announced = workspace.announce()?;
+    Ok(Served { name, key, workspace, announced })
 }
 
 /// Two clients in one directory, or in one above the other's, would read each other's files.
