@@ -9,8 +9,9 @@ pub mod chain;
 mod redact;
 
 use std::io::{Seek as _, SeekFrom, Write as _};
+use std::sync::Mutex;
 
-use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, File, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use chrono::{SecondsFormat, Utc};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
@@ -18,6 +19,7 @@ use serde_json::{Map, Value};
 
 use self::chain::Link;
 use self::redact::redact;
+use crate::locked;
 
 /// The current file.
 pub const FILE: &str = "audit.jsonl";
@@ -33,8 +35,26 @@ const MAX_ARGUMENTS: usize = 32 * 1024;
 /// Appends lines to the log.
 #[derive(Debug)]
 pub struct Audit {
-    dir: Option<Dir>,
+    log: Option<Mutex<Log>>,
     client: Option<String>,
+}
+
+/// The log's directory, and what this process knows of the current file since its last append.
+#[derive(Debug)]
+struct Log {
+    dir: Dir,
+    lock: Option<File>,
+    known: Option<Known>,
+}
+
+/// The current file as it was left; while nobody else appends, nothing of it need be read again.
+#[derive(Debug)]
+struct Known {
+    file: File,
+    inode: u64,
+    length: u64,
+    seq: u64,
+    digest: String,
 }
 
 /// One call, as it is written.
@@ -89,7 +109,8 @@ struct Line<'a, T> {
 impl Audit {
     /// A log in `dir`; without one nothing is recorded. `client` is named in every line, where there are several.
     pub fn new(dir: Option<Dir>, client: Option<String>) -> Self {
-        Self { dir, client }
+        let log = dir.map(|dir| Mutex::new(Log { dir, lock: None, known: None }));
+        Self { log, client }
     }
 
     /// Records one call.
@@ -126,10 +147,10 @@ impl Audit {
     }
 
     fn append(&self, event: &str, body: &impl Serialize) {
-        let Some(dir) = &self.dir else { return };
+        let Some(log) = &self.log else { return };
         let time = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let (pid, client) = (std::process::id(), self.client.as_deref());
-        let written = append_line(dir, |link| {
+        let written = locked::lock(log).append(|link| {
             let line = Line { link, time, event, pid, client, body };
             serde_json::to_vec(&line).map_err(std::io::Error::from)
         });
@@ -139,32 +160,66 @@ impl Audit {
     }
 }
 
-/// Appends the line that `make` gives for its place in the chain.
-fn append_line(
-    dir: &Dir,
-    make: impl FnOnce(Link) -> std::io::Result<Vec<u8>>,
-) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600);
-    let lock = dir.open_with("audit.lock", &options)?;
-    flock(&lock, FlockOperation::LockExclusive)?;
-    options.read(true);
-    let mut file = dir.open_with(FILE, &options)?;
-    let next = chain::next(dir, &mut file)?;
-    let seq = next.seq;
-    let mut line = make(next)?;
-    let digest = chain::digest(&line);
-    line.push(b'\n');
-    let length = file.seek(SeekFrom::End(0))?;
-    if length > 0 && length + line.len() as u64 > MAX_FILE {
-        rotate(dir)?;
-        file = dir.open_with(FILE, &options)?;
-    } else if length > 0 && !ends_in_newline(&mut file, length)? {
-        // A server was ended in the middle of a line. What it wrote stays, and this line stands alone.
-        line.insert(0, b'\n');
+impl Log {
+    /// Appends the line that `make` gives for its place in the chain.
+    fn append(
+        &mut self,
+        make: impl FnOnce(Link) -> std::io::Result<Vec<u8>>,
+    ) -> std::io::Result<()> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock,
+            None => self.dir.open_with("audit.lock", &appending())?,
+        };
+        flock(&lock, FlockOperation::LockExclusive)?;
+        let done = self.append_locked(make);
+        flock(&lock, FlockOperation::Unlock)?;
+        self.lock = Some(lock);
+        done
     }
-    file.write_all(&line)?;
-    chain::keep_head(dir, seq, &digest)
+
+    fn append_locked(
+        &mut self,
+        make: impl FnOnce(Link) -> std::io::Result<Vec<u8>>,
+    ) -> std::io::Result<()> {
+        let dir = &self.dir;
+        // Another server may have appended or rotated meanwhile.
+        let now = dir.metadata(FILE).ok().map(|meta| (meta.ino(), meta.len()));
+        let known = self.known.take().filter(|known| now == Some((known.inode, known.length)));
+        let (mut file, next, mut length) = if let Some(known) = known {
+            let next = Link { seq: known.seq + 1, prev: known.digest };
+            (known.file, next, known.length)
+        } else {
+            let mut file = dir.open_with(FILE, &appending())?;
+            let next = chain::next(dir, &mut file)?;
+            let mut length = file.seek(SeekFrom::End(0))?;
+            if length > 0 && !ends_in_newline(&mut file, length)? {
+                // A server was ended in the middle of a line. What it wrote stays, and the next line stands alone.
+                file.write_all(b"\n")?;
+                length += 1;
+            }
+            (file, next, length)
+        };
+        let seq = next.seq;
+        let mut line = make(next)?;
+        let digest = chain::digest(&line);
+        line.push(b'\n');
+        if length > 0 && length + line.len() as u64 > MAX_FILE {
+            rotate(dir)?;
+            file = dir.open_with(FILE, &appending())?;
+            length = 0;
+        }
+        file.write_all(&line)?;
+        chain::keep_head(dir, seq, &digest)?;
+        let (inode, length) = (file.metadata()?.ino(), length + line.len() as u64);
+        self.known = Some(Known { file, inode, length, seq, digest });
+        Ok(())
+    }
+}
+
+fn appending() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).read(true).create(true).mode(0o600);
+    options
 }
 
 fn ends_in_newline(file: &mut File, length: u64) -> std::io::Result<bool> {
@@ -262,9 +317,10 @@ mod tests {
     fn the_log_rotates_and_keeps_a_bounded_number_of_files() {
         let place = tempfile::tempdir().unwrap();
         let dir = Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        let mut log = Log { dir: dir.try_clone().unwrap(), lock: None, known: None };
         let half = vec![b'x'; usize::try_from(MAX_FILE / 2).unwrap() + 1];
         for _ in 0..8 {
-            append_line(&dir, |_| Ok(half.clone())).unwrap();
+            log.append(|_| Ok(half.clone())).unwrap();
         }
         let mut names: Vec<_> = dir
             .entries()
@@ -284,6 +340,20 @@ mod tests {
                 "audit.lock"
             ]
         );
+    }
+
+    #[test]
+    fn two_servers_append_to_one_chain() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = || Dir::open_ambient_dir(place.path(), ambient_authority()).unwrap();
+        let audits = [Audit::new(Some(dir()), None), Audit::new(Some(dir()), Some("b".into()))];
+        std::thread::scope(|scope| {
+            for audit in &audits {
+                scope.spawn(|| (0..300).for_each(|n| audit.start(&json!({ "n": n }))));
+            }
+        });
+        let verdict = chain::verify(&dir()).unwrap();
+        assert_eq!((verdict.faults, verdict.lines), (vec![], 600));
     }
 
     #[test]

@@ -74,19 +74,23 @@ fn read_head(dir: &Dir) -> io::Result<Option<(u64, String)>> {
     Ok(parsed)
 }
 
-/// The last line that ends in a newline, or that nothing follows.
+/// The last line, whole or not; read from the end in growing pieces.
 fn last_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
     let length = file.seek(SeekFrom::End(0))?;
-    let start = length.saturating_sub(MAX_LINE);
-    file.seek(SeekFrom::Start(start))?;
-    let mut end = Vec::new();
-    file.take(MAX_LINE).read_to_end(&mut end)?;
-    let lines = end.strip_suffix(b"\n").unwrap_or(&end);
-    Ok(lines
-        .rsplit(|byte| *byte == b'\n')
-        .next()
-        .filter(|line| !line.is_empty())
-        .map(<[u8]>::to_vec))
+    let mut piece = 4096;
+    loop {
+        let start = length.saturating_sub(piece);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        io::Read::take(&mut *file, length - start).read_to_end(&mut end)?;
+        let lines = end.strip_suffix(b"\n").unwrap_or(&end);
+        let newline = memchr::memrchr(b'\n', lines);
+        if newline.is_some() || start == 0 || piece >= MAX_LINE {
+            let line = lines.get(newline.map_or(0, |at| at + 1)..).unwrap_or_default();
+            return Ok(Some(line.to_vec()).filter(|line| !line.is_empty()));
+        }
+        piece *= 8;
+    }
 }
 
 /// What a check of the whole log found.

@@ -162,10 +162,12 @@ fn a_setting_that_cannot_be_used_is_named() {
     assert!(done.stderr.contains("COMMAND_TIMEOUT: 'soon'"), "{done:?}");
     let done = run(&fixture, &["doctor", "--workspace", "/nonexistent/place"], "");
     assert!(done.code == 1 && done.stderr.contains("/nonexistent/place"), "{done:?}");
-    let done = run(&fixture, &["serve", "--http", "127.0.0.1:0"], "");
-    assert!(done.code == 1 && done.stderr.contains("stdio alone"), "{done:?}");
     for arguments in [&["serve"][..], &[]] {
-        let done = run_with(&fixture, arguments, "", &[("MCP_TRANSPORT", "http")]);
-        assert!(done.code == 1 && done.stderr.contains("stdio alone"), "{done:?}");
+        let done = run_with(&fixture, arguments, "", &[("MCP_TRANSPORT", "pigeon")]);
+        assert!(done.code == 1 && done.stderr.contains("MCP_TRANSPORT: 'pigeon'"), "{done:?}");
+        let key = ("MCP_API_KEY", "k");
+        let variables = [("MCP_TRANSPORT", "http"), ("MCP_PORT", "many"), key];
+        let done = run_with(&fixture, arguments, "", &variables);
+        assert!(done.code == 1 && done.stderr.contains("MCP_PORT: 'many'"), "{done:?}");
     }
 }
