@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::File;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 use workspace_jail::Sha256;
@@ -130,17 +130,11 @@ pub fn read(path: &Path) -> Result<Vec<Client>, ClientsError> {
 }
 
 fn read_file(path: &Path) -> std::io::Result<String> {
-    use std::io::{Error, ErrorKind, Read as _};
+    use std::io::Read as _;
     use std::os::unix::fs::PermissionsExt as _;
 
-    let name = path.file_name().ok_or_else(|| Error::from(ErrorKind::IsADirectory))?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let dir = Dir::open_ambient_dir(parent.unwrap_or(Path::new(".")), ambient_authority())?;
-    // A secret mounted into a container is a link to a link; the operator's path is followed as it is.
-    let file = match dir.open(name) {
-        Ok(file) => file.into_std(),
-        Err(_) => cap_std::fs::File::open_ambient(path, ambient_authority())?.into_std(),
-    };
+    // The operator's path is followed as it is: a secret mounted into a container is a link to a link.
+    let file = File::open_ambient(path, ambient_authority())?.into_std();
     let meta = file.metadata()?;
     if meta.permissions().mode() & 0o004 != 0 {
         tracing::warn!(path = %path.display(), "every user of this machine can read the key file");
