@@ -31,12 +31,12 @@ const LONGEST: usize = 4 * 1024;
 /// Rows of a template that make it common.
 const COMMON: u32 = 4;
 
-static BUILTIN: LazyLock<Recipes> = LazyLock::new(|| {
+static BUILTIN: LazyLock<Set> = LazyLock::new(|| {
     // A test holds that the built-in text parses.
-    Recipes::parse(include_str!("recipes/builtin.toml")).unwrap_or_else(|_| Recipes::none())
+    Set::parse(include_str!("recipes/builtin.toml")).unwrap_or_default()
 });
 
-/// A set of recipes, ready to use; cheap to clone.
+/// A set of recipes, ready to use; cheap to clone. The built-in ones are compiled when the first output asks for them.
 ///
 /// ```
 /// use token_filter::{Meta, Policy, Recipes, compact};
@@ -68,18 +68,27 @@ static BUILTIN: LazyLock<Recipes> = LazyLock::new(|| {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Recipes {
-    set: Arc<Set>,
+    source: Source,
+}
+
+/// Where a set is kept.
+#[derive(Debug, Clone)]
+enum Source {
+    /// For the whole program, once.
+    Builtin,
+    /// By those who have a copy.
+    Own(Arc<Set>),
 }
 
 impl Recipes {
     /// No recipes: lines fold only where their own form proves them chatter.
     pub fn none() -> Self {
-        Self { set: Arc::new(Set::default()) }
+        Self::own(Set::default())
     }
 
     /// The recipes that come with the library; part of [`Policy::default`](crate::Policy).
     pub fn builtin() -> Self {
-        BUILTIN.clone()
+        Self { source: Source::Builtin }
     }
 
     /// Parses recipes. `docs/filter.md` describes the format.
@@ -98,9 +107,7 @@ impl Recipes {
     /// a hostile recipe too: it cannot hide a salient line, cannot leave out a line without its marker, cannot
     /// add text, cannot run anything, and cannot make compaction slower than linear.
     pub fn parse(text: &str) -> Result<Self, RecipeError> {
-        let document = document::read(text)?;
-        let recipes = document.recipe.into_iter().map(|it| Recipe::new(it).map(Arc::new));
-        Ok(Self { set: Arc::new(Set::new(recipes.collect::<Result<_, _>>()?)?) })
+        Set::parse(text).map(Self::own)
     }
 
     /// Joins two sets; recipes of `own` come first and replace those of the same name.
@@ -109,15 +116,26 @@ impl Recipes {
     ///
     /// [`RecipeError::TooLarge`] if both together are beyond the limits of one.
     pub fn and(&self, own: &Self) -> Result<Self, RecipeError> {
-        let replaced = |name: &str| own.set.recipes.iter().any(|recipe| recipe.is_called(name));
-        let rest = self.set.recipes.iter().filter(|recipe| !replaced(&recipe.source.name));
-        let set = Set::new(own.set.recipes.iter().chain(rest).cloned().collect())?;
-        Ok(Self { set: Arc::new(set) })
+        let own = &own.set().recipes;
+        let replaced = |name: &str| own.iter().any(|recipe| recipe.is_called(name));
+        let rest = self.set().recipes.iter().filter(|recipe| !replaced(&recipe.source.name));
+        Set::new(own.iter().chain(rest).cloned().collect()).map(Self::own)
     }
 
     /// The names of the recipes, in the order in which they are asked.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.set.recipes.iter().map(|recipe| recipe.source.name.as_str())
+        self.set().recipes.iter().map(|recipe| recipe.source.name.as_str())
+    }
+
+    fn own(set: Set) -> Self {
+        Self { source: Source::Own(Arc::new(set)) }
+    }
+
+    fn set(&self) -> &Set {
+        match &self.source {
+            Source::Builtin => &BUILTIN,
+            Source::Own(set) => set,
+        }
     }
 
     /// The name of the recipe that made `mark`.
@@ -126,13 +144,14 @@ impl Recipes {
         else {
             return None;
         };
-        let form = self.set.forms.get(usize::from(form))?;
-        Some(self.set.recipes.get(form.recipe)?.source.name.as_str())
+        let set = self.set();
+        let form = set.forms.get(usize::from(form))?;
+        Some(set.recipes.get(form.recipe)?.source.name.as_str())
     }
 
     /// Gives every row its mark.
     pub(crate) fn classify(&self, meta: &Meta<'_>, rows: &[Row<'_>], traits: &mut [Traits]) {
-        let set = &*self.set;
+        let set = self.set();
         let active: Vec<bool> =
             set.recipes.iter().map(|recipe| recipe.is_for(meta, rows)).collect();
         let is_active = |form: &&Form| {
@@ -164,9 +183,10 @@ impl Default for Recipes {
 
 impl PartialEq for Recipes {
     fn eq(&self, other: &Self) -> bool {
-        let (own, other_own) = (self.set.recipes.iter(), other.set.recipes.iter());
-        Arc::ptr_eq(&self.set, &other.set)
-            || own.map(|it| &it.source).eq(other_own.map(|it| &it.source))
+        let (own, others) = (self.set(), other.set());
+        let (recipes, other_recipes) = (own.recipes.iter(), others.recipes.iter());
+        std::ptr::eq(own, others)
+            || recipes.map(|it| &it.source).eq(other_recipes.map(|it| &it.source))
     }
 }
 
@@ -303,6 +323,12 @@ struct Set {
 }
 
 impl Set {
+    fn parse(text: &str) -> Result<Self, RecipeError> {
+        let document = document::read(text)?;
+        let recipes = document.recipe.into_iter().map(|it| Recipe::new(it).map(Arc::new));
+        Self::new(recipes.collect::<Result<_, _>>()?)
+    }
+
     fn new(recipes: Vec<Arc<Recipe>>) -> Result<Self, RecipeError> {
         if recipes.len() > RECIPES {
             return Err(RecipeError::TooLarge { what: "recipes", limit: RECIPES });
