@@ -11,7 +11,7 @@ use rmcp::ServiceExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{log_to_stderr, runtime};
+use super::log_to_stderr;
 use crate::config::Config;
 use crate::server::Server;
 use crate::transport::Lines;
@@ -83,7 +83,8 @@ pub(super) fn run(options: &Options, config: Config) -> anyhow::Result<ExitCode>
     harden()?;
     let workspace = Arc::new(Workspace::open(config)?);
     let announced = workspace.announce()?;
-    let runtime = runtime()?;
+    // One client, one thread for its lines; calls have threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(on_stdio(Arc::clone(&workspace)));
     end(&runtime, &workspace, announced);
     // A blocked read of stdin cannot be taken back; it must not hold the process.
@@ -96,14 +97,20 @@ fn harden() -> anyhow::Result<()> {
 }
 
 /// Ends what goes on beyond the calls.
-fn end(runtime: &tokio::runtime::Runtime, workspace: &Workspace, announced: JoinHandle<()>) {
+fn end(runtime: &tokio::runtime::Runtime, workspace: &Arc<Workspace>, announced: JoinHandle<()>) {
     // It holds the workspace, whose end clears what the sandbox keeps on disk.
     if announced.join().is_err() {
         tracing::error!("the thread that announces panicked");
     }
     workspace.jobs.end_all();
-    let _within = runtime.enter();
-    workspace.disposables.end_all();
+    let workspace = Arc::clone(workspace);
+    // On a thread that may block, while this one drives the engine's connection.
+    let ended = runtime.block_on(async {
+        tokio::task::spawn_blocking(move || workspace.disposables.end_all()).await
+    });
+    if let Err(error) = ended {
+        tracing::error!(%error, "sandboxes were not ended");
+    }
 }
 
 /// Waits for the signal to stop; tells its name.
