@@ -78,6 +78,11 @@ pub struct Protected {
     known: Mutex<BTreeMap<PathBuf, String>>,
 }
 
+/// Mode of a placeholder.
+const CLOSED: u32 = 0o555;
+/// Mode of a directory made to hold placeholders; the sticky bit tells it from one that was there before.
+const HOLDER: u32 = 0o1755;
+
 /// Placeholders, and for how many commands.
 #[derive(Debug, Default)]
 struct Held {
@@ -183,10 +188,10 @@ impl Protected {
 
     /// Makes an empty directory where there is nothing, and the one that holds it.
     fn make(&self, path: &Path, made: &mut Vec<PathBuf>) {
-        let closed = Mode::from_raw_mode(0o555);
+        let closed = Mode::from_raw_mode(CLOSED);
         let holder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(holder) = holder
-            && rustix::fs::mkdirat(&self.root, holder, Mode::from_raw_mode(0o755)).is_ok()
+            && rustix::fs::mkdirat(&self.root, holder, Mode::from_raw_mode(HOLDER)).is_ok()
         {
             made.push(holder.to_owned());
         }
@@ -210,17 +215,32 @@ impl Protected {
     fn unmake(&self, path: &Path) {
         let holder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let (Some(place), Some(name)) = (self.directory(holder), path.file_name()) {
-            rustix::fs::unlinkat(&place, name, AtFlags::REMOVEDIR).ok();
+            let removed = rustix::fs::unlinkat(&place, name, AtFlags::REMOVEDIR);
+            if removed.is_err() && self.mode(path) == Some(HOLDER) {
+                // A command put something into it: an ordinary directory from now on.
+                let mode = Mode::from_raw_mode(HOLDER & 0o777);
+                rustix::fs::chmodat(&place, name, mode, AtFlags::empty()).ok();
+            }
         }
     }
 
-    /// Removes what a killed server left: a directory by the name of a file, empty and closed to writers.
+    /// The mode of a directory of the workspace.
+    fn mode(&self, path: &Path) -> Option<u32> {
+        let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        (stat.st_mode & 0o170_000 == 0o040_000).then_some(stat.st_mode & 0o7777)
+    }
+
+    /// Removes what a killed server left: a directory by the name of a file, empty and closed to writers, and the
+    /// one that was made to hold it.
     fn clear_placeholders(&self) {
-        for name in self.placeholders() {
-            let path = Path::new(name);
-            let left = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW);
-            if left.is_ok_and(|stat| stat.st_mode & 0o170_777 == 0o040_555) {
+        for path in self.placeholders().map(Path::new) {
+            if self.mode(path) == Some(CLOSED) {
                 self.unmake(path);
+            }
+        }
+        for holder in self.placeholders().filter_map(|name| Path::new(name).parent()) {
+            if self.mode(holder) == Some(HOLDER) {
+                self.unmake(holder);
             }
         }
     }
@@ -395,16 +415,26 @@ mod tests {
     #[test]
     fn placeholders_of_a_killed_server_are_cleared() {
         let (fixture, jail) = jail("//- a\n");
+        std::fs::create_dir(fixture.root().join(".gemini")).unwrap();
         let before = testkit::Snapshot::of(&fixture.root());
         let killed = Protected::new(&jail, Protect::Default).unwrap();
         std::mem::forget(killed.hold());
         assert!(fixture.root().join(".mcp.json").is_dir());
+        assert!(fixture.root().join(".claude/settings.json").is_dir());
         Protected::new(&jail, Protect::Default).unwrap();
-        assert!(!fixture.root().join(".mcp.json").exists());
-        // What held them may have been there before; it stays, and stays empty.
-        let now = testkit::Snapshot::of(&fixture.root());
-        let new: Vec<_> = now.names().filter(|name| !before.names().any(|n| n == *name)).collect();
-        assert!(new.iter().all(|name| !name.contains("json") && !name.contains("toml")), "{new:?}");
+        assert!(testkit::Snapshot::of(&fixture.root()) == before);
+    }
+
+    #[test]
+    fn what_holds_a_placeholder_stays_when_a_command_used_it() {
+        let (fixture, jail) = jail("//- a\n");
+        let protected = Protected::new(&jail, Protect::Default).unwrap();
+        let held = protected.hold();
+        fixture.write(".claude/notes.md", b"mine\n");
+        drop(held);
+        assert_eq!(protected.mode(Path::new(".claude")), Some(0o755));
+        assert!(!fixture.exists(".claude/settings.json"));
+        assert_eq!(fixture.read(".claude/notes.md"), "mine\n");
     }
 
     #[test]

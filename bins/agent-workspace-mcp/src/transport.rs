@@ -3,15 +3,17 @@
 //! The SDK's own line transport drops a line that is too long or not quite JSON without a word, and its
 //! caller waits for ever. This one reads the id out of such a line and answers under it. Invariants: a
 //! line is never held beyond [`MAX_LINE`]; a read that is dropped half-way loses nothing; the end of
-//! input cancels the commands that still run, at once.
+//! input cancels the commands that still run, at once; a client that does not take its answers is not read from
+//! until it does.
 
 pub(crate) mod envelope;
+mod owed;
 
 use std::io;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ClientNotification, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Serialize;
@@ -21,6 +23,7 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use self::envelope::Envelope;
+use self::owed::Owed;
 use crate::reply::{ErrorKind, Failure, Reply};
 
 /// The longest request line that is read: 32 MiB.
@@ -41,6 +44,7 @@ pub struct Lines<R, W> {
     oversized: Option<Envelope>,
     ended: bool,
     write: Arc<Mutex<Option<W>>>,
+    owed: Owed,
     end_of_input: CancellationToken,
 }
 
@@ -59,6 +63,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
             oversized: None,
             ended: false,
             write: Arc::new(Mutex::new(Some(write))),
+            owed: Owed::default(),
             end_of_input,
         }
     }
@@ -103,6 +108,21 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
         }
     }
 
+    /// Notes what a message of so many bytes asks for.
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>, bytes: usize) {
+        match message {
+            JsonRpcMessage::Request(request) => self.owed.asked(request.id.clone(), bytes),
+            JsonRpcMessage::Notification(notice) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notice.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.owed.cancelled(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn take_line(&mut self) -> Vec<u8> {
         let mut line = std::mem::take(&mut self.line);
         if line.capacity() <= KEPT_CAPACITY {
@@ -132,22 +152,27 @@ pub(crate) fn unreadable(envelope: &Envelope, kind: ErrorKind, why: &str) -> Opt
 
 async fn answer_unreadable<W: AsyncWrite + Unpin>(
     write: Arc<Mutex<Option<W>>>,
+    owed: Owed,
     envelope: Envelope,
     kind: ErrorKind,
     why: &str,
 ) {
     let Some(answer) = unreadable(&envelope, kind, why) else { return };
-    if let Err(error) = send(write, answer).await {
+    if let Err(error) = send(write, owed, None, answer).await {
         tracing::warn!(%error, "could not answer");
     }
 }
 
 async fn send<W: AsyncWrite + Unpin>(
     write: Arc<Mutex<Option<W>>>,
+    owed: Owed,
+    id: Option<RequestId>,
     message: impl Serialize,
 ) -> io::Result<()> {
     let mut line = serde_json::to_vec(&message)?;
+    drop(message);
     line.push(b'\n');
+    let _counts = owed.answer(id, line.len());
     let mut write = write.lock().await;
     let Some(write) = write.as_mut() else {
         return Err(io::Error::new(io::ErrorKind::NotConnected, "transport is closed"));
@@ -167,16 +192,22 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        send(Arc::clone(&self.write), item)
+        let id = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        send(Arc::clone(&self.write), self.owed.clone(), id, item)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while !self.ended {
+            self.owed.room().await;
+            let (write, owed) = (Arc::clone(&self.write), self.owed.clone());
             match self.step().await {
                 Step::End => break,
                 Step::Oversized(envelope) => {
-                    answer_unreadable(Arc::clone(&self.write), envelope, ErrorKind::TooLarge, OVER)
-                        .await;
+                    answer_unreadable(write, owed, envelope, ErrorKind::TooLarge, OVER).await;
                 }
                 Step::Line => {
                     let line = self.take_line();
@@ -185,14 +216,16 @@ where
                         continue;
                     }
                     match serde_json::from_slice(text) {
-                        Ok(message) => return Some(message),
+                        Ok(message) => {
+                            self.note(&message, text.len());
+                            return Some(message);
+                        }
                         Err(error) => {
                             let mut envelope = Envelope::default();
                             envelope.push(text);
                             let why = format!("the request cannot be read: {error}");
                             let kind = ErrorKind::InvalidArgs;
-                            let write = Arc::clone(&self.write);
-                            answer_unreadable(write, envelope, kind, &why).await;
+                            answer_unreadable(write, owed, envelope, kind, &why).await;
                         }
                     }
                 }

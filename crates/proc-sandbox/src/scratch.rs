@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::Error;
 
@@ -35,13 +36,8 @@ impl Scratch {
             move |errno: rustix::io::Errno| Error::Place { path, source: errno.into() }
         };
         sweep(parent);
-        let path = make_fresh(parent).map_err(failed(parent))?;
-        let lock = open_directory(&path).map_err(failed(&path))?;
-        // Nobody else can know the name yet, so the lock is free.
-        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(failed(&path))?;
+        let (path, lock) = make_fresh(parent).map_err(failed(parent))?;
         let home_path = path.join("home");
-        rustix::fs::mkdirat(&lock, "home", Mode::RWXU).map_err(failed(&home_path))?;
         let home = open_directory(&home_path).map_err(failed(&home_path))?;
         let canary = path.join(CANARY);
         rustix::fs::mkdirat(&lock, OUTSIDE, Mode::RWXU).map_err(failed(&canary))?;
@@ -97,19 +93,30 @@ fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-fn make_fresh(parent: &Path) -> rustix::io::Result<PathBuf> {
+/// A new directory with its lock and an empty `home/`.
+fn make_fresh(parent: &Path) -> rustix::io::Result<(PathBuf, OwnedFd)> {
     use std::hash::{BuildHasher as _, RandomState};
-    let mut result = Err(rustix::io::Errno::EXIST);
+    let mut result = Err(Errno::EXIST);
     for _ in 0..TRIES {
         // Keyed from the system's randomness. A guess gains nothing: an existing name is never used.
         let number = RandomState::new().hash_one(std::process::id());
         let path = parent.join(format!("{PREFIX}{number:016x}"));
-        result = rustix::fs::mkdir(&path, Mode::RWXU).map(|()| path);
-        if result != Err(rustix::io::Errno::EXIST) {
+        result = make_locked(&path).map(|lock| (path, lock));
+        // Besides a name that is taken: another sandbox's sweep found it before its lock was held.
+        if !matches!(result, Err(Errno::EXIST | Errno::NOENT | Errno::WOULDBLOCK)) {
             break;
         }
     }
     result
+}
+
+fn make_locked(path: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::mkdir(path, Mode::RWXU)?;
+    let lock = open_directory(path)?;
+    rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    // Fails if it was removed meanwhile; from here on no sweep takes it.
+    rustix::fs::mkdirat(&lock, "home", Mode::RWXU)?;
+    Ok(lock)
 }
 
 /// Removes what killed owners left. What cannot be removed stays, and harms nobody.
@@ -127,10 +134,7 @@ fn sweep(parent: &Path) {
         // In a directory that everybody may write to, only our own are ours to remove.
         let ours = rustix::fs::fstat(&lock).is_ok_and(|stat| stat.st_uid == us);
         let abandoned = rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-        // One without its canary is just being made, by an owner that has not taken the lock yet.
-        let complete =
-            rustix::fs::statat(&lock, CANARY, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if ours && abandoned && complete {
+        if ours && abandoned {
             remove(&path);
         }
     }
@@ -159,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_just_being_made_is_made_in_the_end() {
+        let parent = tempfile::tempdir().unwrap();
+        // Each sweeps while the others are being made.
+        let make = || (0..50).map(|_| Scratch::new(parent.path(), None).unwrap()).collect();
+        let made: Vec<Vec<Scratch>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(made.iter().flatten().all(|it| it.canary().exists() && it.home_path().exists()));
+    }
+
+    #[test]
     fn a_living_one_is_not_swept_and_an_abandoned_one_is() {
         let parent = tempfile::tempdir().unwrap();
         let living = Scratch::new(parent.path(), None).unwrap();
@@ -167,8 +183,10 @@ mod tests {
         std::os::unix::fs::symlink("/etc", abandoned.join("home/link")).unwrap();
         std::fs::DirBuilder::new().create(abandoned.join("outside")).unwrap();
         rustix::fs::symlink("/nowhere", abandoned.join("outside/canary")).unwrap();
+        let unfinished = parent.path().join("agent-sandbox-0123456789abcdee");
+        std::fs::DirBuilder::new().create(&unfinished).unwrap();
         let next = Scratch::new(parent.path(), None).unwrap();
-        assert!(!abandoned.exists());
+        assert!(!abandoned.exists() && !unfinished.exists());
         assert!(living.home_path().exists());
         assert!(next.home_path().exists());
     }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::error::{Fault, Result, settle};
+use crate::error::{Fault, Result, Step, settle};
 use crate::line_index::LineIndexes;
 use crate::path::components;
 use crate::protect::Protect;
@@ -201,6 +201,15 @@ impl Jail {
             }
             Ok(canonical)
         })
+    }
+
+    /// A step that found the tree changed, in a root that was removed: nothing will be found there any more.
+    pub(crate) fn unless_removed<T>(&self, step: Step<T>) -> Step<T> {
+        let is_removed = || rustix::fs::fstat(&self.root).is_ok_and(|stat| stat.st_nlink == 0);
+        match step {
+            Err(Fault::Changed) if is_removed() => Err(Fault::NotFound),
+            other => other,
+        }
     }
 
     pub(crate) fn root(&self) -> &Dir {

@@ -47,7 +47,10 @@ impl Jail {
     /// `path` and the tree may be an attacker's: what is made is a new regular file below the root, at a
     /// name that is not protected.
     pub fn create(&self, path: &str, bytes: &[u8]) -> Result<Written> {
-        settle(path, || publish(target(self, path, Intent::Create, None)?, self, bytes, None))
+        settle(path, || {
+            let target = target(self, path, Intent::Create, None)?;
+            self.unless_removed(publish(target, self, bytes, None))
+        })
     }
 
     /// Puts `bytes` in the place of a file's content, or makes the file as [`Jail::create`] does.
@@ -68,7 +71,10 @@ impl Jail {
     ///
     /// As [`Jail::create`]. No file is written in place, so nothing outside changes through a hard link.
     pub fn replace(&self, path: &str, bytes: &[u8], expected: Option<Sha256>) -> Result<Written> {
-        settle(path, || publish(target(self, path, Intent::Replace, None)?, self, bytes, expected))
+        settle(path, || {
+            let target = target(self, path, Intent::Replace, None)?;
+            self.unless_removed(publish(target, self, bytes, expected))
+        })
     }
 }
 

@@ -16,6 +16,7 @@ mod client_config;
 mod clients;
 mod command_line;
 mod container;
+mod faults;
 mod http;
 mod image;
 mod list_directory;

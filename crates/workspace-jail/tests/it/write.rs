@@ -301,3 +301,15 @@ fn a_full_disk_leaves_the_old_content_and_no_directory() {
     check_refused(&fixture, |jail| jail.replace("m/f", &large, None), "no_space");
     check_refused(&fixture, |jail| jail.create("m/new/dir/f", &large), "no_space");
 }
+
+#[test]
+fn a_root_that_was_removed_is_missed_and_not_replaced() {
+    let fixture = Fixture::new("//- a\n");
+    let jail = Jail::open(&fixture.root(), Options::new()).unwrap();
+    std::fs::remove_dir_all(fixture.root()).unwrap();
+    for path in ["a", "d/a"] {
+        assert_eq!(jail.create(path, b"x").unwrap_err().kind(), "not_found");
+        assert_eq!(jail.replace(path, b"x", None).unwrap_err().kind(), "not_found");
+    }
+    assert!(!fixture.root().exists());
+}
