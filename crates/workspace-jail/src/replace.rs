@@ -73,7 +73,11 @@ impl Jail {
     pub fn replace(&self, path: &str, bytes: &[u8], expected: Option<Sha256>) -> Result<Written> {
         settle(path, || {
             let target = target(self, path, Intent::Replace, None)?;
-            self.unless_removed(publish(target, self, bytes, expected))
+            match self.unless_removed(publish(target, self, bytes, expected)) {
+                // Another writer made the file meanwhile: now there is one to replace.
+                Err(Fault::AlreadyExists) => Err(Fault::Changed),
+                published => published,
+            }
         })
     }
 }

@@ -341,3 +341,90 @@ fn a_client_that_never_reads_does_not_hold_the_servers_end() {
     assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
     wait_until("the command's end", || !is_running(&mark));
 }
+
+/// A clock that tells the time of day plus the seconds in the file that `CLOCK_OFFSET` names.
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+    const char *path = getenv("CLOCK_OFFSET");
+    int file = path && clock == CLOCK_REALTIME ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file >= 0) {
+        char text[32] = {0};
+        if (read(file, text, sizeof text - 1) > 0) now->tv_sec += atoll(text);
+        close(file);
+    }
+    return result;
+}
+"#;
+
+/// The shared object with that clock.
+fn clock(fixture: &Fixture) -> Result<String, Missing> {
+    let source = fixture.base().join("clock.c");
+    std::fs::write(&source, CLOCK).unwrap();
+    let object = fixture.base().join("clock.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).arg(&object).arg(&source);
+    match compiler.output() {
+        Ok(output) if output.status.success() => Ok(object.to_str().unwrap().to_owned()),
+        other => Err(Missing(format!("a C compiler: {other:?}"))),
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_moves_no_timeout_and_breaks_no_record() {
+    const DAY: i64 = 24 * 60 * 60;
+    let fixture = Fixture::new("//- a\nb\n");
+    let test = "a_clock_that_jumps_moves_no_timeout_and_breaks_no_record";
+    let Some(clock) = require(test, clock(&fixture)) else { return };
+    let file = fixture.base().join("offset");
+    let jump = |seconds: i64| std::fs::write(&file, seconds.to_string()).unwrap();
+    jump(0);
+    let variables = [("LD_PRELOAD", clock.as_str()), ("CLOCK_OFFSET", file.to_str().unwrap())];
+    let mut server = Binary::start(&fixture, &[], &variables);
+    server.hello("2025-11-25");
+    let numbers = "for i in $(seq 1 9000); do echo \"row $i $((i * 7919 % 10007)) $RANDOM\"; done";
+    let answer = server.call(1, "run_bash", json!({"command": numbers}));
+    let id = parts(&answer).1["output_id"].clone();
+
+    // Into the past and the future while a command runs that has time enough.
+    let mark = format!("mk-clock-{}", std::process::id());
+    for (number, seconds) in [(2, -400 * DAY), (3, 400 * DAY), (4, 0)] {
+        let command = format!("(exec -a {mark} sleep 1); echo done");
+        send(&mut server, number, "run_bash", &json!({"command": command, "timeout": 30}));
+        wait_until("a command", || is_running(&mark));
+        jump(seconds);
+        let answer = server.receive();
+        assert_eq!(parts(&answer).0, "[Exit code: 0]\ndone\n", "{answer}");
+    }
+    // Into the past while one runs that has not.
+    let began = Instant::now();
+    let command = format!("exec -a {mark} sleep 300");
+    send(&mut server, 5, "run_bash", &json!({"command": command, "timeout": 2}));
+    wait_until("a command", || is_running(&mark));
+    jump(-DAY);
+    let answer = server.receive();
+    assert_eq!(parts(&answer).1["timed_out"], true, "{answer}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert!(!is_running(&mark));
+
+    let lines =
+        ok(&mut server, 6, "read_output", json!({"output_id": id, "offset": 7999, "limit": 1}));
+    assert!(lines.starts_with("row 8000 "), "{lines}");
+    drop(server);
+    let verdict = audit_is_whole(&fixture);
+    assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stdout));
+    // The jumps were seen, or nothing was proved.
+    let log = std::fs::read_to_string(fixture.base().join("state/audit.jsonl")).unwrap();
+    let years: std::collections::BTreeSet<_> = log
+        .lines()
+        .filter_map(|line| Some(line.split_once("\"time\":\"")?.1.split_at(4).0))
+        .collect();
+    assert!(years.len() >= 3, "{years:?}");
+}

@@ -1,4 +1,4 @@
-//! Many commands at once, of which many do not end by themselves: every call answered, nothing left.
+//! Many calls and many commands at once, of which many do not end by themselves: every call answered, nothing left.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -109,4 +109,65 @@ fn a_thousand_commands_leave_nothing_behind() {
         "{descriptors} descriptors, then {descriptors_after}"
     );
     assert!(resident_after <= resident + GROWTH_KIB, "{resident} KiB, then {resident_after}");
+}
+
+/// The call number `id` of a mixed lot, and what its answer must begin with.
+fn mixed(id: u64) -> (&'static str, Value, &'static str) {
+    let file = format!("f{}.txt", id % 7);
+    match id % 10 {
+        0 | 1 | 2 => ("read_file", json!({"filepath": "stays.txt"}), "line one"),
+        3 => ("list_directory", json!({}), "[D] "),
+        4 => ("search_workspace", json!({"pattern": "**/*.txt"}), "Found"),
+        5 => ("search_content", json!({"pattern": "line t[wh]"}), "Found 2 matches"),
+        6 => (
+            "write_file",
+            json!({"filepath": file, "content": format!("{id}\n"), "create_only": false}),
+            "Successfully wrote",
+        ),
+        7 => {
+            let edits = json!([{"old": "line two", "new": "line 2"}]);
+            let edit = json!({"filepath": "stays.txt", "edits": edits, "dry_run": true});
+            ("search_and_replace", edit, "DRY RUN")
+        }
+        8 => ("read_file", json!({"filepath": "../outside"}), ""),
+        _ => ("run_bash", json!({"command": format!("echo {id}")}), "[Exit code: 0]"),
+    }
+}
+
+#[test]
+fn ten_thousand_mixed_calls_leave_memory_flat() {
+    const CALLS: u64 = 10_000;
+    const WINDOW: u64 = 16;
+    let fixture = Fixture::new("//- stays.txt\nline one\nline two\nline three\n//- d/e.txt\n");
+    let mut server = Binary::start(&fixture, &[], &[("LOG_LEVEL", "error")]);
+    server.hello("2025-11-25");
+    let (mut next, mut answered, mut half) = (1, 0, 0);
+    let mut open = BTreeSet::new();
+    while answered < CALLS {
+        while next <= CALLS && (open.len() as u64) < WINDOW {
+            let (tool, arguments, _) = mixed(next);
+            let params = json!({"name": tool, "arguments": arguments});
+            let call =
+                json!({"jsonrpc": "2.0", "id": next, "method": "tools/call", "params": params});
+            server.send(&call.to_string());
+            open.insert(next);
+            next += 1;
+        }
+        let answer = server.receive();
+        let id = answer["id"].as_u64().unwrap();
+        assert!(open.remove(&id), "answered twice: {answer}");
+        let (_, _, begins) = mixed(id);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(begins), "{answer}");
+        let facts = &answer["result"]["_meta"]["agent-workspace/result"];
+        let refused = (id % 10 == 8).then_some("outside_workspace");
+        assert_eq!(facts["error_kind"].as_str(), refused, "{answer}");
+        answered += 1;
+        if answered == CALLS / 2 {
+            half = state(&server).1;
+        }
+    }
+    let (_, resident, zombies) = state(&server);
+    assert_eq!(zombies, 0);
+    assert!(resident <= half + GROWTH_KIB / 2, "{half} KiB after half, {resident} KiB in the end");
 }

@@ -248,6 +248,21 @@ fn a_write_beside_a_users_temporary_file_leaves_it_alone() {
 }
 
 #[test]
+fn of_many_that_replace_a_missing_file_none_is_refused() {
+    for round in 0..20 {
+        let fixture = Fixture::new("//- a\n");
+        let jail = open(&fixture);
+        let path = format!("d/{round}");
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| jail.replace(&path, b"whole\n", None).unwrap());
+            }
+        });
+        assert_eq!(fixture.read(&path), "whole\n");
+    }
+}
+
+#[test]
 fn of_many_creators_one_wins() {
     let fixture = Fixture::new("");
     let jail = open(&fixture);
