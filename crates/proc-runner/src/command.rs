@@ -1,9 +1,11 @@
 //! What is to be started: a value without behaviour.
 //!
 //! Invariant: nothing is taken from the calling process. Environment, working directory and standard input
-//! are what was named here, or empty, `/` and end of file.
+//! are what was named here, or empty, `/` and end of file; or all of it is a starter's business.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +21,16 @@ pub struct Command {
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: Option<OwnedFd>,
     pub(crate) stdin: Option<OwnedFd>,
+    pub(crate) starter: Option<Starter>,
+}
+
+/// Who starts the leader, where that is not this crate.
+pub(crate) struct Starter(pub(crate) Box<dyn FnOnce(OwnedFd) -> io::Result<u32> + Send>);
+
+impl fmt::Debug for Starter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Starter")
+    }
 }
 
 impl Command {
@@ -36,7 +48,37 @@ impl Command {
             env: Vec::new(),
             cwd: None,
             stdin: None,
+            starter: None,
         }
+    }
+
+    /// Leaves the start to `start`, which is given the pipe for standard output and standard error and returns the
+    /// process id of what it started; `program` is what errors call it.
+    ///
+    /// For processes that come from elsewhere than from this process's own `execve(2)`, such as from one that was kept
+    /// ready. Arguments, environment, working directory and standard input are the starter's to give: a command that has
+    /// some here as well is refused.
+    ///
+    /// # Security
+    ///
+    /// The process must be a child of the calling process that nobody else waits for, and the leader of a process group
+    /// of its own; both are checked, and a child that leads no group is killed. Whatever else [`run`](crate::run)
+    /// promises of a child's descriptors is the starter's to keep.
+    ///
+    /// ```
+    /// use std::os::unix::process::CommandExt as _;
+    /// use proc_runner::Command;
+    ///
+    /// let command = Command::started_by("/bin/true", |output| {
+    ///     let mut command = std::process::Command::new("/bin/true");
+    ///     Ok(command.process_group(0).stdout(output).spawn()?.id())
+    /// });
+    /// ```
+    pub fn started_by(
+        program: impl Into<PathBuf>,
+        start: impl FnOnce(OwnedFd) -> io::Result<u32> + Send + 'static,
+    ) -> Self {
+        Self { starter: Some(Starter(Box::new(start))), ..Self::new(program) }
     }
 
     /// Sets what the program finds as its own name, when that is not the path.

@@ -32,6 +32,9 @@
 //! - No polling loop sleeps: the child, its pipe and the cancellation are waited for in one `poll(2)`.
 //! - A panic in the sink still ends the group.
 //!
+//! A process that somebody else starts ([`Command::started_by`]) is looked after the same way; what it is given is
+//! theirs to promise.
+//!
 //! A non-zero exit, a signal, a time-out and a cancellation are outcomes. Only what kept the command from
 //! being run, or its bytes from being delivered, is an [`Error`].
 //!

@@ -1,6 +1,6 @@
-//! Starts the leader: the one place that creates a process.
+//! Starts the leader: the one place that creates a process, or asks somebody else for one.
 //!
-//! Invariants: the child is started by `posix_spawn(3)` (no `pre_exec`, no user or group change, a program
+//! Invariants: a leader that came from elsewhere is looked at before it is believed to be one. The child is started by `posix_spawn(3)` (no `pre_exec`, no user or group change, a program
 //! named by a path), so the price does not grow with the caller's memory as that of `fork(2)` does; and every
 //! descriptor made here is close-on-exec from its birth, so a child started by another thread at the same
 //! moment cannot inherit it.
@@ -12,8 +12,10 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
+use crate::command::Starter;
 use crate::{Command, Error};
 
 /// A started leader, not reaped, with the pipe that all of its output goes to.
@@ -24,7 +26,7 @@ pub(crate) struct Child {
     pub(crate) output: OwnedFd,
 }
 
-pub(crate) fn spawn(command: Command) -> Result<Child, Error> {
+pub(crate) fn spawn(mut command: Command) -> Result<Child, Error> {
     if let Some(reason) = unusable(&command) {
         return Err(Error::InvalidCommand { program: command.program, reason });
     }
@@ -35,13 +37,15 @@ pub(crate) fn spawn(command: Command) -> Result<Child, Error> {
     // Our end alone: the two ends of a pipe have flags of their own, the child's stays blocking.
     rustix::fs::fcntl_setfl(&output, rustix::fs::OFlags::NONBLOCK)
         .map_err(|errno| refused(errno.into()))?;
-    let child = start(command, inlet).map_err(refused)?;
-    let pid = Pid::from_child(&child);
+    let pid = match command.starter.take() {
+        Some(starter) => ask(starter, inlet).map_err(refused)?,
+        None => Pid::from_child(&start(command, inlet).map_err(refused)?),
+    };
     // Nobody else reaps this child, so its id is still its own and the descriptor cannot be a stranger's.
     match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => Ok(Child { pid, pidfd, output }),
         Err(errno) => {
-            abandon(child, pid);
+            abandon(pid);
             Err(refused(errno.into()))
         }
     }
@@ -52,7 +56,11 @@ fn unusable(command: &Command) -> Option<&'static str> {
     let path = command.program.as_os_str().as_bytes();
     let text = command.args.iter().chain(&command.arg0);
     let pairs = command.env.iter();
-    if !path.contains(&b'/') {
+    let given = text.clone().next().is_some() || pairs.clone().next().is_some();
+    if command.starter.is_some() {
+        let given = given || command.cwd.is_some() || command.stdin.is_some();
+        given.then_some("what somebody else starts can be given nothing here")
+    } else if !path.contains(&b'/') {
         Some("the program must be named by a path")
     } else if path.contains(&0)
         || text.chain(pairs.clone().map(|(_, value)| value)).any(|text| has_nul(text))
@@ -99,9 +107,26 @@ fn start(command: Command, inlet: OwnedFd) -> io::Result<std::process::Child> {
     std_command.spawn()
 }
 
+/// Has somebody else start the leader; what is no child of ours, or leads no group, is none.
+fn ask(Starter(start): Starter, inlet: OwnedFd) -> io::Result<Pid> {
+    let invalid = |reason| io::Error::new(io::ErrorKind::InvalidData, reason);
+    let number = i32::try_from(start(inlet)?).ok().filter(|number| *number > 1);
+    let pid = number.and_then(Pid::from_raw).ok_or_else(|| invalid("no process id"))?;
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    rustix::process::waitid(WaitId::Pid(pid), look)?;
+    if rustix::process::getpgid(Some(pid))? != pid {
+        abandon(pid);
+        return Err(invalid("a process without a group of its own"));
+    }
+    Ok(pid)
+}
+
 /// Ends a child that cannot be watched.
-fn abandon(mut child: std::process::Child, pid: Pid) {
-    // Both fail only if the group or the child is gone already.
-    rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
-    child.wait().ok();
+fn abandon(pid: Pid) {
+    // Each fails only if the group or the child is gone already.
+    rustix::process::kill_process_group(pid, Signal::KILL).ok();
+    rustix::process::kill_process(pid, Signal::KILL).ok();
+    while rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED)
+        .is_err_and(|errno| errno == Errno::INTR)
+    {}
 }

@@ -1,11 +1,14 @@
 //! Commands that cannot be started say which program and why, and leave nothing behind.
 
 use std::error::Error as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
-use proc_runner::{Cancel, Command, Discard, Error, run};
+use proc_runner::{Cancel, Command, Discard, End, Error, Limits, run};
 
-use crate::limits;
+use crate::{alive, limits, mark, text};
 
 fn refusal(command: Command) -> Error {
     run(command, &limits(), &Cancel::new().unwrap(), &mut Discard).unwrap_err()
@@ -83,4 +86,77 @@ fn a_switch_thrown_before_starts_nothing() {
         matches!(error, Error::Cancelled { program } if program == Path::new("/usr/bin/touch"))
     );
     assert!(!fixture.exists("touched"));
+}
+
+/// Starts a shell script, as a leader of its own group or as a member of the test's.
+fn by_hand(script: &str, leader: bool) -> Command {
+    let mut command = std::process::Command::new("/bin/sh");
+    command.args(["-c", script]);
+    if leader {
+        command.process_group(0);
+    }
+    Command::started_by("/bin/sh", move |output| {
+        let error = output.try_clone()?;
+        Ok(command.stdin(Stdio::null()).stdout(output).stderr(error).spawn()?.id())
+    })
+}
+
+#[test]
+fn what_somebody_else_started_is_run_like_any_other() {
+    let mark = mark("by-hand");
+    let script = format!("sh -c 'sleep 300; : {mark}' & echo out; echo err >&2; exit 3");
+    let command = by_hand(&script, true);
+    let outcome = run(command, &limits(), &Cancel::new().unwrap(), &mut Discard).unwrap();
+    assert_eq!(outcome.end, End::Exited(3));
+    assert_eq!(text(&outcome), "out\nerr\n");
+    // The shell, and its sleep if it came so far.
+    assert!(outcome.leftovers.is_some_and(|left| left >= 1));
+    assert!(!alive(&mark));
+}
+
+#[test]
+fn what_somebody_else_started_ends_at_its_time() {
+    let limits = Limits::new(Duration::from_millis(50)).grace(Duration::ZERO);
+    let command = by_hand("trap '' TERM; sleep 300; sleep 300", true);
+    let outcome = run(command, &limits, &Cancel::new().unwrap(), &mut Discard).unwrap();
+    assert!(outcome.timed_out);
+    assert_eq!(outcome.end, End::Signaled(9));
+}
+
+#[test]
+fn a_process_that_leads_no_group_is_killed_and_refused() {
+    let mark = mark("no-leader");
+    let command = by_hand(&format!("sleep 300; : {mark}"), false);
+    check(command, "cannot start /bin/sh", Some("a process without a group of its own"));
+    assert!(!alive(&mark));
+}
+
+#[test]
+fn a_number_that_is_no_child_is_refused() {
+    for number in [0, 1, u32::MAX] {
+        let command = Command::started_by("/bin/sh", move |_| Ok(number));
+        check(command, "cannot start /bin/sh", Some("no process id"));
+    }
+    // The parent is a process, and not a child.
+    let parent = std::os::unix::process::parent_id();
+    let command = Command::started_by("/bin/sh", move |_| Ok(parent));
+    check(command, "cannot start /bin/sh", Some("No child processes (os error 10)"));
+}
+
+#[test]
+fn what_a_starter_could_not_start_is_told() {
+    let command = Command::started_by("/bin/sh", |_| Err(std::io::ErrorKind::NotFound.into()));
+    check(command, "cannot start /bin/sh", Some("entity not found"));
+}
+
+#[test]
+fn a_starter_is_given_nothing_it_would_not_pass_on() {
+    let message = "cannot run /bin/sh: what somebody else starts can be given nothing here";
+    let command = || Command::started_by("/bin/sh", |_| Ok(0));
+    let file = || std::fs::File::open("/").unwrap().into();
+    check(command().args(["a"]), message, None);
+    check(command().arg0("a"), message, None);
+    check(command().env("A", "a"), message, None);
+    check(command().cwd(file()), message, None);
+    check(command().stdin(file()), message, None);
 }
