@@ -37,7 +37,9 @@ fn main() -> Result<(), Failure> {
         confined.push(time(|| {
             let target = Target::new("/bin/sh", workspace.try_clone()?.into());
             let confined = sandbox.confine(target.args(["-c", "true"]))?;
-            finish(Command::new(confined.program).args(confined.args).stdin(confined.stdin))?;
+            let (spare, stdin) = (confined.spare, confined.stdin);
+            let start = move |output| spare.start(stdin, output);
+            finish(Command::started_by(confined.program, start))?;
             confined.status.enforced()?;
             Ok(())
         })?);

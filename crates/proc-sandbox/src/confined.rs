@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::wire::{self, Handles, Report};
-use crate::{Enforced, Error, Rung};
+use crate::{Enforced, Error, Rung, Spare};
 
 /// A command as it would be run without a sandbox.
 #[derive(Debug)]
@@ -112,8 +112,8 @@ impl Target {
 
 /// A program to start in the place of the target: the helper, which confines itself and becomes the target.
 ///
-/// Start it with exactly these parts, as the leader of a process group of its own, in any directory. What it
-/// started is dead when its process group is.
+/// Start it with exactly these parts, as the leader of a process group of its own, in any directory; or have the
+/// [`Spare`] start it, which takes less time. What it started is dead when its process group is.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Confined {
@@ -123,6 +123,8 @@ pub struct Confined {
     pub args: Vec<OsString>,
     /// The helper's standard input, through which it learns what to do. The caller must not keep a copy.
     pub stdin: OwnedFd,
+    /// What starts the helper in the place of program and arguments, if the caller likes.
+    pub spare: Spare,
     /// From which the caller learns what was enforced. The command ends when this is dropped.
     pub status: Status,
 }

@@ -20,6 +20,9 @@ use crate::wire::{self, Plan, Report, Slot};
 /// The argument that makes a program the helper.
 pub(crate) const MARKER: &str = "__sandbox-init";
 
+/// What follows it where the helper is to wait for more; see [`standby`](crate::standby).
+pub(crate) const SPARE: &str = "spare";
+
 /// Exit code of a helper that could not become the command.
 pub const FAILED: i32 = 125;
 
@@ -36,13 +39,18 @@ pub const FAILED: i32 = 125;
     reason = "a helper that cannot become the command must not become the server"
 )]
 pub fn dispatch() {
-    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new(MARKER)) {
-        std::process::exit(run());
+    let mut args = std::env::args_os().skip(1);
+    if args.next().as_deref() != Some(OsStr::new(MARKER)) {
+        return;
     }
+    std::process::exit(match args.next() {
+        Some(spare) if spare == SPARE => crate::standby::stand_by(),
+        _ => run(),
+    });
 }
 
-/// Returns only if the command was not executed.
-fn run() -> i32 {
+/// Takes the steps and stays as the guardian. Returns only if the command was not executed.
+pub(crate) fn run() -> i32 {
     // Nothing can be said to anybody before the socket is known to be one.
     let Ok((socket, plan, mut handles)) = take_over() else { return FAILED };
     let report = |report: &Report| {

@@ -139,6 +139,8 @@ mod probe;
 mod report;
 mod sandbox;
 mod scratch;
+mod spare;
+mod standby;
 mod sys;
 mod view;
 mod wire;
@@ -149,6 +151,7 @@ pub use harden::harden_self;
 pub use policy::{Helper, HostRead, Net, Policy, ResourceLimits};
 pub use report::{Enforced, Layer, Report, Rung, State, UnknownRung, Usage};
 pub use sandbox::Sandbox;
+pub use spare::Spare;
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

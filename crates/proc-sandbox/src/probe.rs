@@ -473,7 +473,7 @@ impl Listener {
     reason = "a probe must not need a runner: it starts one process, which starts none"
 )]
 pub(crate) fn run(confined: Confined) -> Result<(ExitStatus, Status), Error> {
-    let Confined { program, args, stdin, status } = confined;
+    let Confined { program, args, stdin, spare: _, status } = confined;
     let mut child = std::process::Command::new(program)
         .args(args)
         .env_clear()

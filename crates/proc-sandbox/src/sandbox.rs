@@ -1,7 +1,7 @@
 //! From a policy to a plan, once; from the plan to confined commands, as often as wanted.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,7 +18,9 @@ use crate::probe::Found;
 use crate::scratch::Scratch;
 use crate::view::{Identity, View, real_path};
 use crate::wire::{self, Call, Handles, Namespace, Slot};
-use crate::{Confined, Error, Helper, HostRead, Net, Policy, ResourceLimits, Rung, Status, Target};
+use crate::{
+    Confined, Error, Helper, HostRead, Net, Policy, ResourceLimits, Rung, Spare, Status, Target,
+};
 
 /// How long a count of the user's processes is good.
 const COUNT_AGE: Duration = Duration::from_secs(2);
@@ -39,7 +41,7 @@ pub struct Sandbox {
     pub(crate) net: Net,
     pub(crate) limits: ResourceLimits,
     require: Rung,
-    helper: OwnedFd,
+    spare: Spare,
     pub(crate) workspace: OwnedFd,
     pub(crate) scratch: Scratch,
     pub(crate) plan: Plan,
@@ -99,13 +101,13 @@ impl Sandbox {
         let owner = owner(&policy.workspace)?;
         let scratch = Scratch::new(&policy.scratch_parent, owner)?;
         let places = crate::places::resolve(&policy, scratch.home())?;
-        let helper = open_helper(&policy.helper)?;
+        let spare = Spare::of(open_helper(&policy.helper)?);
         let mut sandbox = Self {
             read: policy.read,
             net: policy.net,
             limits: policy.limits.clone(),
             require: policy.require,
-            helper,
+            spare,
             workspace: policy.workspace.try_clone().map_err(Error::system("keep the workspace"))?,
             scratch,
             plan: Plan::nothing(),
@@ -398,9 +400,10 @@ impl Sandbox {
 
     fn helper_with(&self, stdin: OwnedFd, status: Status) -> Confined {
         Confined {
-            program: format!("/proc/self/fd/{}", self.helper.as_raw_fd()).into(),
+            program: self.spare.program(),
             args: vec![crate::helper::MARKER.into()],
             stdin,
+            spare: self.spare.clone(),
             status,
         }
     }

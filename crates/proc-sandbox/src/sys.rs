@@ -136,6 +136,32 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     Ok(Pid::from_raw(result))
 }
 
+/// Splits the calling process in two like [`fork`], but so that the new process is a child of the caller's parent; see
+/// `CLONE_PARENT` in `clone(2)`. `None` in the new process.
+///
+/// The C library is not told. What it keeps of the calling process is its thread's number, which no call here relies
+/// on, and which [`fork`] puts right in every process below.
+pub(crate) fn fork_sibling() -> io::Result<Option<Pid>> {
+    // The signal is the parent's choice when the caller itself was made.
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
+    let none = 0 as libc::c_long;
+    // SAFETY: without CLONE_VM the new process goes on with copies of memory and stack, and no pointer is passed. The
+    // helper has one thread, as for `fork`.
+    let result = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+    let number = i32::try_from(outcome(result)?).map_err(io::Error::other)?;
+    Ok(Pid::from_raw(number))
+}
+
+/// Closes every descriptor but the three standard ones; see `close_range(2)`.
+///
+/// To be called at the start of a program, before anything is opened.
+pub(crate) fn close_inherited() -> io::Result<()> {
+    let (first, last): (libc::c_uint, libc::c_uint) = (3, libc::c_uint::MAX);
+    // SAFETY: it takes integers. What is open was inherited, so no owner in this program has it yet.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0 as libc::c_uint) };
+    outcome(result).map(drop)
+}
+
 /// Leaves namespaces for new ones; see `unshare(2)`.
 pub(crate) fn unshare(flags: libc::c_int) -> io::Result<()> {
     // SAFETY: it takes flags and touches no memory. The one that would part a thread from descriptors of
@@ -294,8 +320,10 @@ pub(crate) fn die_of(signal: libc::c_int) {
     let mut set = unsafe { set.assume_init() };
     // SAFETY: the set is live and initialised; a number that is no signal is refused.
     unsafe { libc::sigaddset(&raw mut set, signal) };
-    // SAFETY: it takes integers and reaches the calling process alone.
-    unsafe { libc::raise(signal) };
+    let this = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: it takes integers and reaches the calling process alone. Not raise(3), which may go by a thread's number
+    // that the C library remembers from before the process was split off.
+    unsafe { libc::kill(this, signal) };
     // SAFETY: the first pointer leads to a live set, the null one asks for no old set.
     unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
 }

@@ -21,6 +21,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::Usage;
@@ -31,6 +32,8 @@ use crate::view::View;
 
 /// The packet that carries the handles.
 const HELLO: &[u8] = b"plan 1";
+/// The packet that asks a spare for a helper, whose standard input and output come beside it.
+const ASK: &[u8] = b"start 1";
 /// Longest packet of a report.
 const LONGEST_REPORT: usize = 64 * 1024;
 /// Handles one packet may carry.
@@ -215,6 +218,46 @@ pub(crate) fn receive(socket: BorrowedFd<'_>) -> io::Result<(Plan, Handles)> {
     let env = unblock(&parts.next()?);
     let handles = Handles::pair(&call.slots, handles)?;
     Ok((Plan { steps, call, argv, env }, handles))
+}
+
+/// Asks a spare for a helper with these as standard input and output.
+pub(crate) fn ask(
+    socket: BorrowedFd<'_>,
+    stdin: BorrowedFd<'_>,
+    output: BorrowedFd<'_>,
+) -> io::Result<()> {
+    packet(socket, ASK, &[stdin, output])
+}
+
+/// Waits in a spare until it is asked for a helper; `None` when nobody can ask any more.
+pub(crate) fn asked(socket: BorrowedFd<'_>) -> io::Result<Option<[OwnedFd; 2]>> {
+    let mut bytes = [0; ASK.len() + 1];
+    let (length, handles) = receive_packet(socket, &mut bytes, RecvFlags::empty())?;
+    match (bytes.get(..length), <[OwnedFd; 2]>::try_from(handles)) {
+        (Some(ASK), Ok(pair)) => Ok(Some(pair)),
+        (Some([]), _) => Ok(None),
+        _ => Err(malformed()),
+    }
+}
+
+/// Answers with the new helper's process id, or why there is none.
+pub(crate) fn answer(socket: BorrowedFd<'_>, made: io::Result<Pid>) -> io::Result<()> {
+    let number = match made {
+        Ok(pid) => pid.as_raw_nonzero().get(),
+        Err(error) => -error.raw_os_error().unwrap_or(libc::EINVAL),
+    };
+    packet(socket, &number.to_le_bytes(), &[])
+}
+
+/// Takes the answer, which is there or will be; `None` when nobody is left to give one.
+pub(crate) fn answered(socket: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+    let mut bytes = [0; 4];
+    match receive_packet(socket, &mut bytes, RecvFlags::empty()) {
+        Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(None),
+        Ok((4, _)) => Ok(Some(i32::from_le_bytes(bytes))),
+        Ok(_) => Err(malformed()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Strings, each ended by the NUL byte that none of them can hold.
