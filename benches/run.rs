@@ -68,7 +68,10 @@ fn sandbox(rung: Rung) -> Sandbox {
 fn confined(sandbox: &Sandbox) {
     let target = Target::new("/bin/sh", workspace().into()).args(SCRIPT);
     let confined = sandbox.confine(target).expect("a confined command");
-    through_runner(Command::new(confined.program).args(confined.args).stdin(confined.stdin));
+    let (spare, stdin) = (confined.spare, confined.stdin);
+    through_runner(Command::started_by(confined.program, move |output| {
+        spare.start(stdin, output)
+    }));
     confined.status.enforced().expect("a report");
 }
 

@@ -193,8 +193,9 @@ impl Shell {
                     .envs(self.environment(places));
                 let confined =
                     sandbox.confine(target).map_err(|error| unavailable(&with_source(&error)))?;
-                let command =
-                    Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+                let (spare, stdin) = (confined.spare, confined.stdin);
+                let start = move |output| spare.start(stdin, output);
+                let command = Command::started_by(confined.program, start);
                 Ok(Ready { command, status: Some(confined.status) })
             }
         }

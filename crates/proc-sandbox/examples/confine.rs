@@ -30,7 +30,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .envs(sandbox.environment());
     let confined = sandbox.confine(target)?;
 
-    let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+    let (spare, stdin) = (confined.spare, confined.stdin);
+    let command =
+        Command::started_by(confined.program, move |output| spare.start(stdin, output));
     let limits = Limits::new(Duration::from_mins(1));
     let mut print = |bytes: &[u8]| io::stdout().write_all(bytes);
     let outcome = run(command, &limits, &Cancel::new()?, &mut print)?;

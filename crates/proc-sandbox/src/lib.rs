@@ -22,7 +22,9 @@
 //!         .args(["-c", "cat /etc/shadow"])
 //!         .envs(sandbox.environment());
 //!     let confined = sandbox.confine(target)?;
-//!     let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
+//!     let (spare, stdin) = (confined.spare, confined.stdin);
+//!     let command =
+//!         Command::started_by(confined.program, move |output| spare.start(stdin, output));
 //!     let outcome =
 //!         run(command, &Limits::new(Duration::from_mins(1)), &Cancel::new()?, &mut Discard)?;
 //!     println!("{:?} under {:?}", outcome.end, confined.status.enforced()?.steps);

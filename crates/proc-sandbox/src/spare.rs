@@ -13,7 +13,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use crate::{helper, wire};
 
 /// Seconds a spare may take to answer, before it is taken for stopped.
-const PATIENCE: i64 = 5;
+const PATIENCE: i64 = 2;
 
 /// A quicker way to start a [`Confined`](crate::Confined) command: a process that is kept ready for it.
 ///

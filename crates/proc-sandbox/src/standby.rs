@@ -52,6 +52,8 @@ pub(crate) fn stand_by() -> i32 {
 /// Moves the socket away from standard input; closes what the caller left open, and itself to others.
 fn take_over() -> io::Result<OwnedFd> {
     sys::close_inherited()?;
+    // Its arguments are those of every helper it splits off, and its program's name is a number.
+    rustix::thread::set_name(c"sandbox-spare")?;
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
@@ -63,6 +65,7 @@ fn take_over() -> io::Result<OwnedFd> {
 /// What `posix_spawn(3)` does for a helper that is started the usual way.
 fn become_helper(stdin: &OwnedFd, output: &OwnedFd) -> io::Result<Pid> {
     rustix::process::setpgid(None, None)?;
+    rustix::thread::set_name(c"sandbox-helper")?;
     rustix::stdio::dup2_stdin(stdin)?;
     rustix::stdio::dup2_stdout(output)?;
     rustix::stdio::dup2_stderr(output)?;

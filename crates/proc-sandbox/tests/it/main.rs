@@ -21,6 +21,7 @@ mod network;
 mod old_landlock;
 mod processes;
 mod report;
+mod spare;
 mod tools;
 
 use std::fs::File;
@@ -99,8 +100,9 @@ impl Place {
             .envs(environment())
             .envs(sandbox.environment());
         let confined = sandbox.confine(target).unwrap();
-        let command = Command::new(confined.program).args(confined.args).stdin(confined.stdin);
-        let mut ran = start(command, timeout);
+        let (spare, stdin) = (confined.spare, confined.stdin);
+        let by_spare = move |output| spare.start(stdin, output);
+        let mut ran = start(Command::started_by(confined.program, by_spare), timeout);
         // It says what was enforced, or the test is about something else than it thinks.
         let enforced = confined.status.enforced().unwrap();
         assert_eq!(enforced.rung, sandbox.rung());
