@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
-use rustix::pipe::PipeFlags;
 use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
 use crate::command::Starter;

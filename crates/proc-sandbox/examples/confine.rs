@@ -31,8 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let confined = sandbox.confine(target)?;
 
     let (spare, stdin) = (confined.spare, confined.stdin);
-    let command =
-        Command::started_by(confined.program, move |output| spare.start(stdin, output));
+    let command = Command::started_by(confined.program, move |output| spare.start(stdin, output));
     let limits = Limits::new(Duration::from_mins(1));
     let mut print = |bytes: &[u8]| io::stdout().write_all(bytes);
     let outcome = run(command, &limits, &Cancel::new()?, &mut print)?;

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::{WaitId, WaitIdOptions};
 
 use crate::{helper, wire};
 
@@ -19,7 +19,7 @@ const PATIENCE: i64 = 2;
 ///
 /// A helper is a program that is started, and starting one is a third of a command's price. The spare is a helper that
 /// was started once for a [`Sandbox`](crate::Sandbox), has been told nothing, and splits off a copy of itself for each
-/// command.
+/// command. Where that is not to be had, it starts the program as its caller would.
 #[derive(Debug, Clone)]
 pub struct Spare(Arc<Kept>);
 
@@ -31,7 +31,7 @@ impl Spare {
     ///
     /// # Errors
     ///
-    /// What kept the system from making a process. Nothing was started then.
+    /// What kept the system from making a process.
     ///
     /// # Security
     ///
@@ -68,16 +68,50 @@ struct Kept {
 impl Kept {
     fn start(&self, stdin: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<u32> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = process.as_mut()
-            && let Some(started) = known.start(stdin, output)?
-        {
-            return Ok(started);
+        let known = process.as_mut().map(|known| known.start(stdin, output)).transpose()?;
+        let answer = match known {
+            Some(Answer::Gone) | None => {
+                // The old one is waited for first. Where none can be started, no helper can, which is told below.
+                *process = None;
+                match Process::new(&self.helper) {
+                    Ok(fresh) => process.insert(fresh).start(stdin, output)?,
+                    Err(_) => Answer::Gone,
+                }
+            }
+            Some(answer) => answer,
+        };
+        drop(process);
+        match answer {
+            Answer::Started(pid) => Ok(pid),
+            // Some kernels know no siblings; a program can be started everywhere.
+            Answer::Refused | Answer::Gone => {
+                let mut helper = command(&self.helper);
+                let outputs = (output.try_clone_to_owned()?, output.try_clone_to_owned()?);
+                helper.stdin(stdin.try_clone_to_owned()?).stdout(outputs.0).stderr(outputs.1);
+                Ok(helper.spawn()?.id())
+            }
         }
-        // There is none yet, or no longer.
-        *process = None;
-        let fresh = process.insert(Process::new(&self.helper)?);
-        fresh.start(stdin, output)?.ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
+}
+
+/// What came of asking a spare.
+enum Answer {
+    Started(u32),
+    /// It goes on, and nothing was started.
+    Refused,
+    /// It does not, and nothing was started.
+    Gone,
+}
+
+/// The helper, in a process group of its own and with nothing of the caller's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the helper is no command yet: it is started here, and watched by whoever asked"
+)]
+fn command(helper: &OwnedFd) -> std::process::Command {
+    let mut command = std::process::Command::new(program(helper));
+    command.arg(helper::MARKER).env_clear().current_dir("/").process_group(0);
+    command
 }
 
 /// A spare that was started. Dropped, it is ended and waited for.
@@ -88,18 +122,10 @@ struct Process {
 }
 
 impl Process {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a spare is no command: it is started once, and looked after here"
-    )]
     fn new(helper: &OwnedFd) -> io::Result<Self> {
         let (socket, stdin) = wire::channel()?;
-        let child = std::process::Command::new(program(helper))
-            .args([helper::MARKER, helper::SPARE])
-            .env_clear()
-            .current_dir("/")
-            // A terminal's signals are the caller's business.
-            .process_group(0)
+        let child = command(helper)
+            .arg(helper::SPARE)
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -107,15 +133,11 @@ impl Process {
         Ok(Self { socket, child })
     }
 
-    /// The new helper's id; `None` when the spare is gone and nothing was started.
-    fn start(
-        &mut self,
-        stdin: BorrowedFd<'_>,
-        output: BorrowedFd<'_>,
-    ) -> io::Result<Option<u32>> {
+    /// Asks for a helper. An error leaves open whether there is one; then it is not to be asked for again.
+    fn start(&mut self, stdin: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<Answer> {
         match wire::ask(self.socket.as_fd(), stdin, output) {
             Ok(()) => {}
-            Err(error) if is_gone(&error) => return Ok(None),
+            Err(error) if is_gone(&error) => return Ok(Answer::Gone),
             Err(error) => return Err(error),
         }
         if !self.wait()? {
@@ -125,13 +147,14 @@ impl Process {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
-        let Some(number) = wire::answered(self.socket.as_fd())? else { return Ok(None) };
-        let Some(pid) = Pid::from_raw(number).filter(|_| number > 0) else {
-            return Err(io::Error::from_raw_os_error(number.saturating_neg()));
+        let pid = match wire::answered(self.socket.as_fd())? {
+            None => return Ok(Answer::Gone),
+            Some(Err(_)) => return Ok(Answer::Refused),
+            Some(Ok(pid)) => pid,
         };
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         rustix::process::waitid(WaitId::Pid(pid), look)?;
-        Ok(Some(number.unsigned_abs()))
+        Ok(Answer::Started(pid.as_raw_nonzero().get().unsigned_abs()))
     }
 
     /// Whether there is an answer, or nobody to give one.

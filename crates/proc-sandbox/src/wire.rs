@@ -250,14 +250,17 @@ pub(crate) fn answer(socket: BorrowedFd<'_>, made: io::Result<Pid>) -> io::Resul
 }
 
 /// Takes the answer, which is there or will be; `None` when nobody is left to give one.
-pub(crate) fn answered(socket: BorrowedFd<'_>) -> io::Result<Option<i32>> {
+pub(crate) fn answered(socket: BorrowedFd<'_>) -> io::Result<Option<io::Result<Pid>>> {
     let mut bytes = [0; 4];
-    match receive_packet(socket, &mut bytes, RecvFlags::empty()) {
-        Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Ok(None),
-        Ok((4, _)) => Ok(Some(i32::from_le_bytes(bytes))),
-        Ok(_) => Err(malformed()),
-        Err(errno) => Err(errno.into()),
-    }
+    let number = match receive_packet(socket, &mut bytes, RecvFlags::empty()) {
+        Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+        Ok((4, _)) => i32::from_le_bytes(bytes),
+        Ok(_) => return Err(malformed()),
+        Err(errno) => return Err(errno.into()),
+    };
+    let refused = || io::Error::from_raw_os_error(number.saturating_neg());
+    let pid = if number > 0 { Pid::from_raw(number) } else { None };
+    Ok(Some(pid.ok_or_else(refused)))
 }
 
 /// Strings, each ended by the NUL byte that none of them can hold.
@@ -336,8 +339,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        Call, HELLO, Namespace, Report, Slot, block, channel, next_report, receive, report_with,
-        send, unblock,
+        Call, HELLO, Namespace, Report, Slot, answer, answered, ask, asked, block, channel,
+        next_report, receive, report_with, send, unblock,
     };
 
     proptest! {
@@ -389,6 +392,35 @@ mod tests {
         assert!(matches!(report, Report::Prepared { .. }));
         assert!(handles.get(slot).is_ok());
         assert!(next_report(ours.as_fd()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_spare_is_asked_and_answers() {
+        let (ours, theirs) = channel().unwrap();
+        let (input, output) = (open("/"), open("/proc"));
+        ask(ours.as_fd(), input.as_fd(), output.as_fd()).unwrap();
+        let pair = asked(theirs.as_fd()).unwrap().unwrap();
+        let is = |handle: &std::os::fd::OwnedFd| rustix::fs::fstat(handle).unwrap().st_dev;
+        assert_eq!(pair.each_ref().map(is), [is(&input), is(&output)]);
+        answer(theirs.as_fd(), Ok(rustix::process::getpid())).unwrap();
+        let pid = answered(ours.as_fd()).unwrap().unwrap().unwrap();
+        assert_eq!(pid, rustix::process::getpid());
+        answer(theirs.as_fd(), Err(std::io::Error::from_raw_os_error(libc::EAGAIN))).unwrap();
+        let refused = answered(ours.as_fd()).unwrap().unwrap().unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(libc::EAGAIN));
+        for packet in [&b"start 1"[..], b"start 2", b"start 1 and more"] {
+            rustix::net::send(&ours, packet, rustix::net::SendFlags::empty()).unwrap();
+            assert!(asked(theirs.as_fd()).is_err());
+        }
+        drop(theirs);
+        assert!(answered(ours.as_fd()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_spare_whose_caller_is_gone_is_not_asked() {
+        let (ours, theirs) = channel().unwrap();
+        drop(ours);
+        assert!(asked(theirs.as_fd()).unwrap().is_none());
     }
 
     #[test]

@@ -2,11 +2,15 @@
 //!
 //! A filter cannot be taken off, so each of these tests runs in a process of its own: this binary again.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proc_runner::{Command, End};
 use proc_sandbox::{Error, Rung, State, Target};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
 
 use crate::{Place, directory, start};
 
@@ -15,6 +19,16 @@ const INNER: &str = "PROC_SANDBOX_FORCED";
 
 /// Runs `body` where `call` fails with `errno`.
 fn check_without(name: &str, call: libc::c_long, errno: libc::c_int, body: impl FnOnce()) {
+    check_with(name, [(call, Vec::new())].into_iter().collect(), errno, body);
+}
+
+/// Runs `body` where the calls that `rules` match fail with `errno`.
+fn check_with(
+    name: &str,
+    rules: BTreeMap<libc::c_long, Vec<SeccompRule>>,
+    errno: libc::c_int,
+    body: impl FnOnce(),
+) {
     if std::env::var_os(INNER).is_none() {
         let command = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", &format!("forced::{name}"), "--nocapture"])
@@ -27,7 +41,6 @@ fn check_without(name: &str, call: libc::c_long, errno: libc::c_int, body: impl 
     }
     let arch = std::env::consts::ARCH.try_into().unwrap();
     let action = SeccompAction::Errno(errno.unsigned_abs());
-    let rules = [(call, Vec::new())].into_iter().collect();
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, arch).unwrap();
     seccompiler::apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
     body();
@@ -113,5 +126,25 @@ fn a_helper_that_keeps_a_capability_runs_nothing() {
     check_without(name, libc::SYS_capset, libc::EPERM, || {
         let error = refusal(&Place::plain(|policy| policy));
         assert_eq!(error.to_string(), "the sandbox could not drop capabilities");
+    });
+}
+
+#[test]
+fn where_a_spare_cannot_split_off_helpers_they_are_started() {
+    let name = "where_a_spare_cannot_split_off_helpers_they_are_started";
+    let sibling = u64::from(libc::CLONE_PARENT.unsigned_abs());
+    let condition =
+        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(sibling), sibling);
+    let rule = SeccompRule::new(vec![condition.unwrap()]).unwrap();
+    let rules = [(libc::SYS_clone, vec![rule])].into_iter().collect();
+    check_with(name, rules, libc::EINVAL, || {
+        let place = Place::new("");
+        for sandbox in place.all() {
+            let script = "cat; echo out; echo err >&2; exit 3";
+            for _ in 0..3 {
+                let ran = place.confined_by(sandbox, script);
+                assert_eq!((ran.outcome.end, ran.text.as_str()), (End::Exited(3), "out\nerr\n"));
+            }
+        }
     });
 }

@@ -47,12 +47,12 @@ fn spares(program: &Path) -> Vec<Pid> {
 }
 
 fn children(wanted: impl Fn(&Path) -> bool) -> Vec<Pid> {
-    let parent = format!(" {} ", std::process::id());
+    let us = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let is_ours = |directory: &Path| {
         let stat = std::fs::read_to_string(directory.join("stat")).unwrap_or_default();
         // State, then parent.
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest[1..].starts_with(&parent))
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.split(' ').nth(1) == Some(&us))
     };
     entries
         .filter(|entry| is_ours(&entry.path()) && wanted(&entry.path()))
@@ -61,8 +61,9 @@ fn children(wanted: impl Fn(&Path) -> bool) -> Vec<Pid> {
 }
 
 fn the_spare(program: &Path) -> Pid {
-    let [spare] = spares(program)[..] else { panic!("{:?}", spares(program)) };
-    spare
+    let found = spares(program);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
 }
 
 fn exists(pid: Pid) -> bool {
@@ -216,7 +217,8 @@ fn what_a_spare_starts_leads_a_group_and_is_ended_by_it() {
     let place = Place::new("");
     for sandbox in place.all() {
         let mark = format!("mk-spare-{}-{}", sandbox.rung(), std::process::id());
-        let script = format!("trap '' TERM; (setsid bash -c 'exec -a {mark} sleep 300' &); sleep 300");
+        let script =
+            format!("trap '' TERM; (setsid bash -c 'exec -a {mark} sleep 300' &); sleep 300");
         let prepared = prepare(&place, sandbox, &script);
         let ran = start(prepared.command, Duration::from_millis(300));
         assert!(ran.outcome.timed_out);
@@ -236,7 +238,9 @@ fn many_threads_may_ask_one_spare() {
                 assert_eq!(ran.text, format!("{number}\n"));
             };
             let all: Vec<_> = (0..16).map(|number| scope.spawn(move || one(number))).collect();
-            all.into_iter().for_each(|thread| thread.join().unwrap());
+            for thread in all {
+                thread.join().unwrap();
+            }
         });
     }
 }
