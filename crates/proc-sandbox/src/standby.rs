@@ -3,7 +3,8 @@
 //! The price of a helper is the start of a program: loading, linking, and on virtual machines the C library's questions
 //! to the processor, each of which leaves the machine. A spare has that behind it. It is a helper that was started and
 //! was told nothing: it has read no plan and never does, so what is split off is as good as new, and nothing of one
-//! command can be found in the next. The new process is a child of the caller, which waits for it and ends it like one
+//! command can be found in the next (their helpers share where things lie in memory, which no command gets to see: it
+//! is executed, and a helper is closed to it). The new process is a child of the caller, which waits for it and ends it like one
 //! it started itself; see [`fork_sibling`](crate::sys::fork_sibling).
 //!
 //! A spare holds its socket and nothing else, and ends when its caller is gone. Helpers give the socket up before they

@@ -219,6 +219,11 @@ fn what_the_caller_left_open_is_closed() {
     let attack =
         format!("readlink /proc/self/fd/{} > /dev/null && echo INHERITED", inherited.as_raw_fd());
     check_attack(&place, &attack, "INHERITED");
+    // A spare has closed it already; a helper that is started for its command has not.
+    for sandbox in place.all() {
+        let confined = place.confined_by_program(sandbox, &attack);
+        assert!(!confined.text.contains("INHERITED"), "{}: {confined:?}", sandbox.rung());
+    }
 }
 
 #[test]

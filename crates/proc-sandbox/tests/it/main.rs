@@ -30,7 +30,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use proc_runner::{Cancel, Command, Discard, End, Limits, Outcome, run};
-use proc_sandbox::{Helper, Policy, Rung, Sandbox, Target};
+use proc_sandbox::{Confined, Helper, Policy, Rung, Sandbox, Status, Target};
 use testkit::{Fixture, Missing, require};
 
 /// A workspace and its sandboxes, one for each rung.
@@ -95,16 +95,29 @@ impl Place {
     }
 
     fn confined_within(&self, sandbox: &Sandbox, script: &str, timeout: Duration) -> Ran {
+        self.confined_and_started(sandbox, script, timeout, by_spare)
+    }
+
+    /// The same, the helper being a program that is started for this command.
+    fn confined_by_program(&self, sandbox: &Sandbox, script: &str) -> Ran {
+        self.confined_and_started(sandbox, script, Duration::from_secs(30), by_program)
+    }
+
+    fn confined_and_started(
+        &self,
+        sandbox: &Sandbox,
+        script: &str,
+        timeout: Duration,
+        by: fn(Confined) -> (Command, Status),
+    ) -> Ran {
         let target = Target::new("/bin/bash", directory(&self.fixture.root()))
             .args(["-c", script])
             .envs(environment())
             .envs(sandbox.environment());
-        let confined = sandbox.confine(target).unwrap();
-        let (spare, stdin) = (confined.spare, confined.stdin);
-        let by_spare = move |output| spare.start(stdin, output);
-        let mut ran = start(Command::started_by(confined.program, by_spare), timeout);
+        let (command, status) = by(sandbox.confine(target).unwrap());
+        let mut ran = start(command, timeout);
         // It says what was enforced, or the test is about something else than it thinks.
-        let enforced = confined.status.enforced().unwrap();
+        let enforced = status.enforced().unwrap();
         assert_eq!(enforced.rung, sandbox.rung());
         ran.outcome.leftovers = enforced.leftovers.or(ran.outcome.leftovers);
         ran.usage = enforced.usage;
@@ -123,6 +136,16 @@ impl Place {
             .cwd(directory(&self.fixture.root()));
         start(command, timeout)
     }
+}
+
+fn by_spare(confined: Confined) -> (Command, Status) {
+    let Confined { program, stdin, spare, status, .. } = confined;
+    (Command::started_by(program, move |output| spare.start(stdin, output)), status)
+}
+
+fn by_program(confined: Confined) -> (Command, Status) {
+    let Confined { program, args, stdin, status, .. } = confined;
+    (Command::new(program).args(args).stdin(stdin), status)
 }
 
 /// Variables every test command gets.

@@ -1,15 +1,14 @@
 //! The spare: it starts what a caller could start itself, holds nothing of it, and is replaced when it is gone.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use proc_runner::{Command, End};
-use proc_sandbox::{Confined, Rung, Sandbox, Status, Target};
+use proc_sandbox::{Rung, Sandbox, Status, Target};
 use rustix::process::{Pid, Signal};
 
 use crate::processes::survives;
-use crate::{Place, Ran, directory, environment, start};
+use crate::{Place, Ran, by_spare, directory, environment, start};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -24,9 +23,10 @@ fn prepare(place: &Place, sandbox: &Sandbox, script: &str) -> Prepared {
     let target = Target::new("/bin/bash", directory(&place.fixture.root()))
         .args(["-c", script])
         .envs(environment());
-    let Confined { program, stdin, spare, status, .. } = sandbox.confine(target).unwrap();
-    let by_spare = move |output: OwnedFd| spare.start(stdin, output);
-    Prepared { command: Command::started_by(&program, by_spare), status, program }
+    let confined = sandbox.confine(target).unwrap();
+    let program = confined.program.clone();
+    let (command, status) = by_spare(confined);
+    Prepared { command, status, program }
 }
 
 fn run(prepared: Prepared) -> Ran {
