@@ -10,7 +10,7 @@ use token_filter::{Compacted, Meta, Recovery, Stream};
 use crate::output_store::{OutputStore, Recording};
 use crate::progress::Heard;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
-use crate::shell::{Ready, rung_of, with_source};
+use crate::shell::{Ready, confinement_of, with_source};
 use crate::workspace::{Session, Workspace};
 
 /// How a command ended, whoever ran it.
@@ -91,8 +91,10 @@ pub fn run(
         };
         Failure::new(kind, format!("The command could not be run: {}", with_source(&error)))
     })?;
-    let sandbox = rung_of(status.as_ref(), &mut ran, rung)?;
-    Ok((Ended::from(&ran), sandbox))
+    let (sandbox, memory) = confinement_of(status.as_ref(), &mut ran, rung)?;
+    let ended = Ended::from(&ran);
+    output.memory = memory.filter(|_| ended.exit_code != 0);
+    Ok((ended, sandbox))
 }
 
 /// Where the output goes while it arrives: shortened, and recorded so that nothing is lost by that.
@@ -104,6 +106,8 @@ pub struct Output<'w> {
     /// Why the recording is not whole, if it is not.
     broken: Option<io::Error>,
     heard: Heard,
+    /// What the largest process of a command that failed held, and what one may hold, where the two are close.
+    memory: Option<(u64, u64)>,
 }
 
 impl<'w> Output<'w> {
@@ -119,7 +123,8 @@ impl<'w> Output<'w> {
             Failure::new(ErrorKind::Internal, format!("The output could not be stored: {error}"))
         })?;
         let heard = session.heard.clone();
-        Ok(Self { store, stream: Stream::new(&workspace.policy), recording, broken: None, heard })
+        let stream = Stream::new(&workspace.policy);
+        Ok(Self { store, stream, recording, broken: None, heard, memory: None })
     }
 
     /// Takes the next bytes.
@@ -133,7 +138,11 @@ impl<'w> Output<'w> {
 
     /// Shortens the output. It is stored first: a marker that names it must be redeemable.
     fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
-        let Self { store, mut stream, mut recording, mut broken, heard: _ } = self;
+        let Self { store, mut stream, mut recording, mut broken, heard: _, memory } = self;
+        notes.extend(memory.map(|(held, limit)| {
+            let [held, limit] = [held, limit].map(|bytes| bytes >> 20);
+            format!("[one of its processes held {held} MiB of memory, of {limit} MiB that a process may hold]")
+        }));
         let worth = store.is_available() && recording.is_worth_storing();
         if worth && broken.is_none() {
             broken = recording.store().err();

@@ -220,18 +220,32 @@ pub fn rung_of(
     ran: &mut Outcome,
     expected: Rung,
 ) -> Result<String, Failure> {
+    confinement_of(status, ran, expected).map(|(rung, _)| rung)
+}
+
+/// The same, with what the largest process of a command held where that is nearly all of what one process may: both in
+/// bytes.
+///
+/// # Errors
+///
+/// [`ErrorKind::SandboxUnavailable`] when it was not run.
+pub fn confinement_of(
+    status: Option<&Status>,
+    ran: &mut Outcome,
+    expected: Rung,
+) -> Result<(String, Option<(u64, u64)>), Failure> {
     match status.map(Status::enforced) {
-        None => Ok(Rung::None.to_string()),
+        None => Ok((Rung::None.to_string(), None)),
         Some(Ok(enforced)) => {
             if enforced.rung >= Rung::NativeNoproc {
                 // The sandbox knows what lived in its namespace; the runner sees the sandbox's own processes.
                 ran.leftovers = enforced.leftovers;
             }
-            Ok(enforced.rung.to_string())
+            Ok((enforced.rung.to_string(), enforced.memory_near_limit()))
         }
         // It was ended before it became the command; nothing ran unconfined.
         Some(Err(proc_sandbox::Error::Silent)) if ran.timed_out || ran.cancelled => {
-            Ok(expected.to_string())
+            Ok((expected.to_string(), None))
         }
         Some(Err(error)) => Err(Failure::new(
             ErrorKind::SandboxUnavailable,

@@ -136,6 +136,7 @@ pub struct Status {
     pub(crate) socket: OwnedFd,
     pub(crate) program: PathBuf,
     pub(crate) rung: Rung,
+    pub(crate) memory_limit: Option<u64>,
 }
 
 impl Status {
@@ -160,7 +161,9 @@ impl Status {
             match report.map_err(Error::system("read the helper's report"))? {
                 Some((Report::Done { steps, attempts }, _)) => {
                     let (leftovers, usage) = (None, None);
-                    done = Some((Enforced { rung: self.rung, steps, leftovers, usage }, attempts));
+                    let (rung, memory_limit) = (self.rung, self.memory_limit);
+                    let enforced = Enforced { rung, steps, leftovers, usage, memory_limit };
+                    done = Some((enforced, attempts));
                 }
                 Some((Report::Ended { leftovers, usage }, _)) => {
                     if let Some((enforced, _)) = &mut done {

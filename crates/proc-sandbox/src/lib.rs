@@ -115,18 +115,23 @@
 //!
 //! With namespaces, all that does not depend on the command is done once, by [`Sandbox::new`]: the view is built in
 //! namespaces that outlive the process that made them, because the sandbox holds them by descriptor. A command joins
-//! them and makes its own below; see `place.rs`. `sh -c true` took 1.2 ms without and 3.7 ms with everything, where
-//! `bwrap --unshare-all` took 5.3 ms (medians of 200 on two cores; the example `cost` measures the first two).
+//! them and makes its own below; see `place.rs`.
+//!
+//! The fastest of 200 `sh -c true` on two busy cores took 0.9 ms without a sandbox, 1.5 ms on the rung `landlock` and
+//! 1.9 ms with everything, where `bwrap --unshare-all` took 4.0 ms; the medians were 1.3, 1.7, 2.4 and 8.4 ms. The
+//! example `cost` measures the first and the third.
 //!
 //! # Embedding
 //!
 //! A program with a `main` of its own calls [`helper::dispatch`] first in it, as above and in the example `confine`. A
 //! runtime that cannot (a plugin, a binding, an interpreter, a test) installs this package's program
 //! `proc-sandbox-helper` beside itself and names it by [`Helper::Program`], as in the example `with_helper`. It is opened
-//! once, by [`Sandbox::new`], and executed by its descriptor. It is also the quicker one: a third of a
-//! command's price is the start of its helper. In a virtual machine every start of a program with glibc, static ones too,
-//! asks the processor for its caches by an instruction that leaves the machine. Built for musl
-//! (`--target x86_64-unknown-linux-musl`) the helper starts in 0.13 ms where the same with glibc takes 1.06.
+//! once, by [`Sandbox::new`], and executed by its descriptor.
+//!
+//! Who does without the spare starts a program for each command, and there the small one is the quicker one. In a virtual
+//! machine every start of a program with glibc, static ones too, asks the processor for its caches by an instruction that
+//! leaves the machine. Built for musl (`--target x86_64-unknown-linux-musl`) the helper starts in 0.13 ms where the same
+//! with glibc takes 1.06.
 //!
 //! # Features
 //!

@@ -113,6 +113,21 @@ pub struct Enforced {
     pub leftovers: Option<usize>,
     /// What the command used; `None` where nobody was left to tell, as when it was ended from outside.
     pub usage: Option<Usage>,
+    /// Bytes of private memory that one process could hold; `None` where the policy sets no limit.
+    pub memory_limit: Option<u64>,
+}
+
+impl Enforced {
+    /// What the largest process held and what one process could hold, in bytes, where the first is nearly all of the
+    /// second: fifteen sixteenths of it.
+    ///
+    /// Two facts and no verdict. A process that grew up to its limit is told by them. One that asked for far too much at
+    /// once was refused while it was small, and is not; and pages of files count with what is held, not with what is
+    /// limited.
+    pub fn memory_near_limit(&self) -> Option<(u64, u64)> {
+        let (held, limit) = (self.usage?.max_rss, self.memory_limit?);
+        (held >= limit - limit / 16).then_some((held, limit))
+    }
 }
 
 /// What a command and its processes used, without the sandbox around them.
@@ -121,7 +136,7 @@ pub struct Enforced {
 /// process of the namespace. On the rung `landlock` it is the command and those that were waited for.
 ///
 /// That a limit of memory was hit is not told: the kernel refuses a process what lies beyond it (`RLIMIT_DATA`), and
-/// notes nothing.
+/// notes nothing. See [`Enforced::memory_near_limit`] for what can be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Usage {
@@ -136,7 +151,24 @@ pub struct Usage {
 
 #[cfg(test)]
 mod tests {
-    use super::Rung;
+    use std::time::Duration;
+
+    use super::{Enforced, Rung, Usage};
+
+    #[test]
+    fn memory_is_near_its_limit_from_fifteen_sixteenths_on() {
+        let near = |max_rss, memory_limit| {
+            let usage = Usage { user: Duration::ZERO, system: Duration::ZERO, max_rss };
+            let (rung, steps, leftovers) = (Rung::Landlock, Vec::new(), None);
+            Enforced { rung, steps, leftovers, usage: Some(usage), memory_limit }
+                .memory_near_limit()
+        };
+        assert_eq!(near(1599, Some(1600)), Some((1599, 1600)));
+        assert_eq!(near(1500, Some(1600)), Some((1500, 1600)));
+        assert_eq!(near(1499, Some(1600)), None);
+        assert_eq!(near(u64::MAX, Some(u64::MAX)), Some((u64::MAX, u64::MAX)));
+        assert_eq!(near(u64::MAX, None), None);
+    }
 
     #[test]
     fn rungs_are_ordered_and_their_names_are_read_back() {

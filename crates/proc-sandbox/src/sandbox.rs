@@ -303,7 +303,7 @@ impl Sandbox {
         let (socket, stdin) = wire::channel().map_err(Error::system("make a socket"))?;
         wire::send(socket.as_fd(), &encode(&[])?, &call, &[], &[], &[self.workspace.as_fd()])
             .map_err(Error::system("pass a plan to the helper"))?;
-        let status = Status { socket, program: PathBuf::new(), rung: Rung::NativeFull };
+        let status = self.status(socket, PathBuf::new(), Rung::NativeFull);
         let (_, status) = crate::probe::run(self.helper_with(stdin, status))?;
         status.prepared()
     }
@@ -395,7 +395,11 @@ impl Sandbox {
         let (socket, stdin) = wire::channel().map_err(Error::system("make a socket"))?;
         wire::send(socket.as_fd(), &plan.steps, &call, &argv, &env, &handles)
             .map_err(Error::system("pass a plan to the helper"))?;
-        Ok(self.helper_with(stdin, Status { socket, program: target.program, rung: plan.rung }))
+        Ok(self.helper_with(stdin, self.status(socket, target.program, plan.rung)))
+    }
+
+    fn status(&self, socket: OwnedFd, program: PathBuf, rung: Rung) -> Status {
+        Status { socket, program, rung, memory_limit: self.limits.memory }
     }
 
     fn helper_with(&self, stdin: OwnedFd, status: Status) -> Confined {

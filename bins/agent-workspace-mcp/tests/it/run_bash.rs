@@ -68,6 +68,28 @@ fn b5_stderr_is_merged() {
 }
 
 #[test]
+fn a_process_that_grew_up_to_its_limit_of_memory_is_told() {
+    // It keeps what it is to print, piece by piece; the other asks for all of it at once.
+    let grow = "head -c 3000000000 /dev/zero | tail -c 2900000000 | wc -c; exit ${PIPESTATUS[1]}";
+    let once = "dd bs=3G count=1 if=/dev/zero of=/dev/null";
+    let check = |session: &Session, command: &str, told: bool| {
+        let answer = session.call("run_bash", json!({ "command": command }));
+        assert!(answer.text.contains("memory exhausted"), "{answer:?}");
+        let last = answer.text.lines().last().unwrap();
+        let is_told = last.starts_with("[one of its processes held ")
+            && last.ends_with(" MiB of memory, of 2048 MiB that a process may hold]");
+        assert_eq!(is_told, told, "{answer:?}");
+    };
+    for rung in [Rung::NativeFull, Rung::Landlock] {
+        let session = Session::with("//- a\n", |config| config.ceiling = rung);
+        check(&session, grow, true);
+        check(&session, once, false);
+        // One that came to its end needs no word about it.
+        check(&session, &format!("({grow}); true"), false);
+    }
+}
+
+#[test]
 fn b6_a_command_that_cannot_start_says_why() {
     let session = Session::with("//- a\n", |config| {
         config.helper = Some("/nonexistent/helper".into());

@@ -1,9 +1,11 @@
 //! Limits of one process.
 
-use proc_sandbox::ResourceLimits;
+use std::time::Duration;
+
+use proc_sandbox::{ResourceLimits, Sandbox, Target};
 
 use crate::host::with_python;
-use crate::{Place, check_attack};
+use crate::{Place, by_spare, check_attack, directory, environment, start};
 
 #[test]
 fn memory_of_one_process_is_limited() {
@@ -48,6 +50,27 @@ fn what_a_command_used_is_told() {
         assert!(!time.is_zero() && time <= ran.outcome.duration * 2, "{usage:?}");
         let small = place.confined_by(sandbox, "true").usage.unwrap();
         assert!(small.max_rss < 50_000_000, "{small:?}");
+    }
+}
+
+#[test]
+fn memory_that_a_process_grew_to_is_told_beside_its_limit() {
+    let mut limits = ResourceLimits::default();
+    limits.memory = Some(64 << 20);
+    let place = Place::with("", |policy| policy.limits(limits.clone()));
+    let check = |sandbox: &Sandbox, script: &str, told: bool| {
+        let target = Target::new("/bin/bash", directory(&place.fixture.root()))
+            .args(["-c", script])
+            .envs(environment());
+        let (command, status) = by_spare(sandbox.confine(target).unwrap());
+        start(command, Duration::from_secs(30)).failed();
+        let near = status.enforced().unwrap().memory_near_limit();
+        assert_eq!(near.is_some(), told, "{near:?}");
+        assert!(near.is_none_or(|(held, limit)| limit == 64 << 20 && held > 60 << 20));
+    };
+    for sandbox in place.all() {
+        check(sandbox, "head -c 150000000 /dev/zero | tail -c 150000000", true);
+        check(sandbox, "dd bs=1G count=1 if=/dev/zero of=/dev/null", false);
     }
 }
 
