@@ -1,7 +1,8 @@
 //! One short command: plain, through the runner, and confined on each rung; beside `bwrap` where it is installed.
 //!
 //! The ratios that count, in one run: `native_full` to `plain`, `native_full` to `bwrap`, `landlock` to `plain`, and
-//! `native_full_from_two_gib` to `native_full`: starting must not cost more in a large server.
+//! `native_full_from_two_gib` to `native_full`: starting must not cost more in a large server. What the spare saves is
+//! the difference to `native_full_by_program`.
 #![expect(
     clippy::disallowed_methods,
     reason = "the baseline is the plain spawn that the runner replaces"
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use divan::Bencher;
 use proc_runner::{Cancel, Command, Discard, End, Limits, run};
-use proc_sandbox::{Policy, Rung, Sandbox, Target};
+use proc_sandbox::{Confined, Policy, Rung, Sandbox, Target};
 
 fn main() {
     // This program is the sandbox's helper too.
@@ -65,13 +66,15 @@ fn sandbox(rung: Rung) -> Sandbox {
     sandbox
 }
 
-fn confined(sandbox: &Sandbox) {
+fn confine(sandbox: &Sandbox) -> Confined {
     let target = Target::new("/bin/sh", workspace().into()).args(SCRIPT);
-    let confined = sandbox.confine(target).expect("a confined command");
+    sandbox.confine(target).expect("a confined command")
+}
+
+fn confined(sandbox: &Sandbox) {
+    let confined = confine(sandbox);
     let (spare, stdin) = (confined.spare, confined.stdin);
-    through_runner(Command::started_by(confined.program, move |output| {
-        spare.start(stdin, output)
-    }));
+    through_runner(Command::started_by(confined.program, move |output| spare.start(stdin, output)));
     confined.status.enforced().expect("a report");
 }
 
@@ -85,6 +88,17 @@ fn landlock(bencher: Bencher<'_, '_>) {
 fn native_full(bencher: Bencher<'_, '_>) {
     let sandbox = sandbox(Rung::NativeFull);
     bencher.bench_local(|| confined(&sandbox));
+}
+
+/// The helper is a program that is started for each command.
+#[divan::bench(sample_count = 200)]
+fn native_full_by_program(bencher: Bencher<'_, '_>) {
+    let sandbox = sandbox(Rung::NativeFull);
+    bencher.bench_local(|| {
+        let confined = confine(&sandbox);
+        through_runner(Command::new(confined.program).args(confined.args).stdin(confined.stdin));
+        confined.status.enforced().expect("a report");
+    });
 }
 
 #[divan::bench(sample_count = 200)]

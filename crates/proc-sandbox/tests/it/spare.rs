@@ -115,10 +115,8 @@ fn a_spare_that_is_killed_harms_no_command_and_is_replaced() {
             wait_until("the command", || place.fixture.exists(&format!("{mark}-there")));
             let spare = the_spare(&program);
             rustix::process::kill_process(spare, Signal::KILL).unwrap();
-            // Nobody else holds the spare's end of the socket, or this would take the time that one that hangs is given.
-            let began = Instant::now();
+            // Helpers do not hold the spare's end of the socket, or it would seem to live, and this command to be lost.
             assert_eq!(run(prepare(&place, sandbox, "echo next")).succeeded(), "next\n");
-            assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
             assert_ne!(the_spare(&program), spare);
             assert!(!exists(spare), "the old one was waited for");
             run(prepare(&place, sandbox, &format!("echo > {mark}"))).succeeded();
