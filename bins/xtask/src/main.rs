@@ -1,10 +1,10 @@
-//! The chores of this workspace: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask fuzz-smoke [SECONDS]`,
-//! `cargo xtask conformance`.
+//! The chores of this workspace: `cargo xtask ci` and the parts of it by name, `cargo xtask docs`.
 //!
 //! Ordinary code instead of scripts, so that a chore is read, tested and changed like the rest.
 
 mod ci;
 mod conformance;
+mod docs;
 mod fuzz_smoke;
 mod run;
 mod tidy;
@@ -20,12 +20,13 @@ fn main() -> Result<()> {
     match words.as_slice() {
         ["ci"] => ci::run(&root),
         ["tidy"] => tidy::run(&root),
+        ["docs"] => docs::run(&root),
         ["conformance"] => conformance::run(&root),
         ["fuzz-smoke"] => fuzz_smoke::run(&root, 10),
         ["fuzz-smoke", seconds] => {
             fuzz_smoke::run(&root, seconds.parse().context("seconds of each target")?)
         }
-        _ => bail!("usage: cargo xtask ci | tidy | conformance | fuzz-smoke [SECONDS]"),
+        _ => bail!("usage: cargo xtask ci | tidy | docs | conformance | fuzz-smoke [SECONDS]"),
     }
 }
 

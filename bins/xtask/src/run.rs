@@ -6,7 +6,7 @@
 )]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -35,6 +35,20 @@ pub(crate) fn works(dir: &Path, line: &str) -> bool {
             .output()
             .is_ok_and(|output| output.status.success())
     })
+}
+
+/// What `line` printed to stdout; its stderr is shown as it comes, and anything but success is an error.
+pub(crate) fn printed(dir: &Path, line: &str) -> Result<String> {
+    let mut words = line.split_whitespace();
+    let program = words.next().context("an empty command")?;
+    let output = Command::new(program)
+        .args(words)
+        .current_dir(dir)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {program}"))?;
+    ensure!(output.status.success(), "failed: {line} ({})", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("{line}: not UTF-8"))
 }
 
 /// What a script said, and whether it was content.

@@ -31,5 +31,6 @@ mod search_and_replace;
 mod search_content;
 mod search_workspace;
 mod soak;
+mod tools_page;
 mod validation;
 mod write_file;
