@@ -2,6 +2,7 @@
 //!
 //! Ordinary code instead of scripts, so that a chore is read, tested and changed like the rest.
 
+mod api;
 mod ci;
 mod conformance;
 mod docs;
@@ -19,6 +20,7 @@ fn main() -> Result<()> {
     let root = root()?;
     match words.as_slice() {
         ["ci"] => ci::run(&root),
+        ["api"] => api::run(&root, tidy::LIBRARIES),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root),
         ["conformance"] => conformance::run(&root),
@@ -26,7 +28,9 @@ fn main() -> Result<()> {
         ["fuzz-smoke", seconds] => {
             fuzz_smoke::run(&root, seconds.parse().context("seconds of each target")?)
         }
-        _ => bail!("usage: cargo xtask ci | tidy | docs | conformance | fuzz-smoke [SECONDS]"),
+        _ => {
+            bail!("usage: cargo xtask ci | tidy | api | docs | conformance | fuzz-smoke [SECONDS]")
+        }
     }
 }
 

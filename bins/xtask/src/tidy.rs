@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the house rules that a compiler does not know.
 //!
 //! Arrows between the crates, sizes of files, openings of files, wiring of test files, the one home of unsafe
-//! code, and the README's test command. Each rule names what breaks it.
+//! code, the README's test command, and the listings of what libraries show. Each rule names what breaks it.
 #![expect(clippy::disallowed_methods, reason = "chores read the source tree itself")]
 
 use std::collections::BTreeSet;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::api;
 use crate::run::say;
 
 /// Longer files need a reason here.
@@ -21,7 +22,7 @@ const UNSAFE_HOME: &str = "crates/proc-sandbox/src/sys.rs";
 /// Libraries know nothing of these.
 const FOREIGN: &[&str] = &["tokio", "rmcp", "schemars", "tracing", "clap", "anyhow"];
 /// Libraries that a model-facing program adds one by one; none knows another.
-const LIBRARIES: &[&str] = &[
+pub(crate) const LIBRARIES: &[&str] = &[
     "workspace-jail",
     "fuzzy-edit",
     "proc-runner",
@@ -45,6 +46,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     }
     wiring(root, &sources, &mut faults)?;
     test_command(root, &mut faults)?;
+    api::check(root, LIBRARIES, &mut faults)?;
     if faults.is_empty() {
         say(&format!("tidy: {} source files, no fault", sources.len()));
         return Ok(());
