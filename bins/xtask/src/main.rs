@@ -7,6 +7,8 @@ mod ci;
 mod conformance;
 mod docs;
 mod fuzz_smoke;
+mod msrv;
+mod package;
 mod run;
 mod tidy;
 
@@ -23,13 +25,17 @@ fn main() -> Result<()> {
         ["api"] => api::run(&root, tidy::LIBRARIES),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root),
+        ["package"] => package::run(&root, tidy::LIBRARIES),
+        ["msrv"] => msrv::run(&root),
         ["conformance"] => conformance::run(&root),
         ["fuzz-smoke"] => fuzz_smoke::run(&root, 10),
         ["fuzz-smoke", seconds] => {
             fuzz_smoke::run(&root, seconds.parse().context("seconds of each target")?)
         }
         _ => {
-            bail!("usage: cargo xtask ci | tidy | api | docs | conformance | fuzz-smoke [SECONDS]")
+            bail!(
+                "usage: cargo xtask ci | tidy | api | docs | package | msrv | conformance | fuzz-smoke [SECONDS]"
+            )
         }
     }
 }
