@@ -95,7 +95,7 @@ fn a_server_killed_in_any_tool_leaves_the_old_or_the_new_and_no_process() {
     let answer = listed.request(1, "tools/list", json!({}));
     let mut names: Vec<_> =
         answer["result"]["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    names.sort_by_key(|name| name.to_string());
+    names.sort_by_key(ToString::to_string);
     let mut tried: Vec<_> = tools.iter().map(|(name, _)| *name).collect();
     tried.sort_unstable();
     assert_eq!(names, tried, "a tool is not tried");
@@ -177,8 +177,8 @@ fn a_full_state_directory_costs_the_stored_output_and_not_the_answer() {
     std::fs::create_dir(&state).unwrap();
     let line = "mount -t tmpfs -o size=48k none \"$1/../state\"";
     let server = after_mounting(&fixture, line);
-    let test = "a_full_state_directory_costs_the_stored_output_and_not_the_answer";
-    let Some(mut server) = require(test, server) else { return };
+    let this = "a_full_state_directory_costs_the_stored_output_and_not_the_answer";
+    let Some(mut server) = require(this, server) else { return };
     let noise = "head -c 300000 /dev/urandom | base64; echo error: the end of it; exit 3";
     let answer = server.call(1, "run_bash", json!({"command": noise}));
     let (text, facts) = parts(&answer);
@@ -197,8 +197,8 @@ fn a_read_only_workspace_is_read_and_says_so() {
     let fixture = Fixture::new("//- d/a\nb\n");
     let line = "mount --bind \"$1\" \"$1\"; mount -o remount,bind,ro \"$1\"";
     let server = after_mounting(&fixture, line);
-    let test = "a_read_only_workspace_is_read_and_says_so";
-    let Some(mut server) = require(test, server) else { return };
+    let this = "a_read_only_workspace_is_read_and_says_so";
+    let Some(mut server) = require(this, server) else { return };
     assert_eq!(ok(&mut server, 1, "read_file", json!({"filepath": "d/a"})), "b\n");
     let new = json!({"filepath": "d/new", "content": "x"});
     refused(&mut server, 2, "write_file", new, "read_only");

@@ -115,7 +115,7 @@ fn a_thousand_commands_leave_nothing_behind() {
 fn mixed(id: u64) -> (&'static str, Value, &'static str) {
     let file = format!("f{}.txt", id % 7);
     match id % 10 {
-        0 | 1 | 2 => ("read_file", json!({"filepath": "stays.txt"}), "line one"),
+        0..=2 => ("read_file", json!({"filepath": "stays.txt"}), "line one"),
         3 => ("list_directory", json!({}), "[D] "),
         4 => ("search_workspace", json!({"pattern": "**/*.txt"}), "Found"),
         5 => ("search_content", json!({"pattern": "line t[wh]"}), "Found 2 matches"),
