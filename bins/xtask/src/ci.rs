@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::run::{run as step, say, works};
-use crate::{conformance, fuzz_smoke, msrv, package, tidy};
+use crate::{conformance, examples, fuzz_smoke, msrv, package, tidy};
 
 /// Feature sets that must build and keep their lints beside the default one.
 const FEATURES: &[&str] = &[
@@ -30,6 +30,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         step(root, &format!("cargo clippy {features} --locked -- -D warnings"), &[])?;
     }
     step(root, "cargo doc --workspace --no-deps --locked", &[("RUSTDOCFLAGS", "-D warnings")])?;
+    examples::run(root)?;
     package::run(root, tidy::LIBRARIES)?;
     msrv::run(root)?;
     if works(root, "cargo deny --version") {

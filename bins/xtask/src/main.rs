@@ -6,6 +6,7 @@ mod api;
 mod ci;
 mod conformance;
 mod docs;
+mod examples;
 mod fuzz_smoke;
 mod msrv;
 mod package;
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
         ["api"] => api::run(&root, tidy::LIBRARIES),
         ["tidy"] => tidy::run(&root),
         ["docs"] => docs::run(&root),
+        ["examples"] => examples::run(&root),
         ["package"] => package::run(&root, tidy::LIBRARIES),
         ["msrv"] => msrv::run(&root),
         ["conformance"] => conformance::run(&root),
@@ -34,7 +36,7 @@ fn main() -> Result<()> {
         }
         _ => {
             bail!(
-                "usage: cargo xtask ci | tidy | api | docs | package | msrv | conformance | fuzz-smoke [SECONDS]"
+                "usage: cargo xtask ci | tidy | api | docs | examples | package | msrv | conformance | fuzz-smoke [SECONDS]"
             )
         }
     }

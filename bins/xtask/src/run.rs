@@ -5,6 +5,7 @@
     reason = "chores run tools and say which"
 )]
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -64,6 +65,33 @@ pub(crate) fn output(interpreter: &Path, script: &Path, arguments: &[&str]) -> R
         .args(arguments)
         .output()
         .with_context(|| format!("cannot start {}", interpreter.display()))?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    Ok(Said { success: output.status.success(), text })
+}
+
+/// Runs `program` in `dir` with `input` on its stdin, which then ends; both of its outputs in one text.
+pub(crate) fn fed(
+    dir: &Path,
+    program: &Path,
+    arguments: &[&str],
+    input: &str,
+    variables: &[(&str, &str)],
+) -> Result<Said> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))?;
+    // Less than a pipe holds, so that nobody waits for somebody who waits.
+    let mut stdin = child.stdin.take().context("no pipe")?;
+    stdin.write_all(input.as_bytes())?;
+    drop(stdin);
+    let output = child.wait_with_output()?;
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
     Ok(Said { success: output.status.success(), text })

@@ -150,6 +150,14 @@ fn openai_agents_run_a_whole_workflow() {
     python("openai_agents_run_a_whole_workflow", "openai-agents");
 }
 
+/// The example in `examples/`, its model replaced by a script.
+#[test]
+fn the_openai_agents_example_works() {
+    let python = named("AGENT_WORKSPACE_TEST_PYTHON", "a Python with the clients' packages");
+    let Some(python) = require("the_openai_agents_example_works", python) else { return };
+    Served::new(Way::Stdio).run(&python, "python/openai_example.py", "scripted");
+}
+
 #[test]
 fn the_typescript_sdk_v1_runs_a_whole_workflow() {
     typescript("the_typescript_sdk_v1_runs_a_whole_workflow", "v1");

@@ -17,6 +17,7 @@ mod clients;
 mod command_line;
 mod container;
 mod documented;
+mod embedded;
 mod faults;
 mod http;
 mod image;
