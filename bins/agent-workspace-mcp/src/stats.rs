@@ -3,7 +3,7 @@
 //! One pass over the log in memory that does not grow with it: a bounded number of days, tools and calls. Lines that
 //! cannot be read are counted, never guessed at; whether they were tampered with is [`crate::audit::chain`]'s matter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, BufRead as _, BufReader, Read as _};
 
 use cap_std::fs::Dir;
@@ -15,6 +15,8 @@ use crate::audit::files;
 const SLOWEST: usize = 5;
 /// Days that are told, the last ones.
 const DAYS: usize = 31;
+/// Calls and refusals of the timeline, the last ones.
+const MOMENTS: usize = 500;
 /// Longer lines are skipped and counted as unreadable.
 const MAX_LINE: u64 = 1024 * 1024;
 
@@ -37,6 +39,33 @@ pub struct Summary {
     pub slowest: Vec<Slow>,
     /// Lines that are no lines of this log.
     pub unreadable: u64,
+    /// The last calls and refusals in the order of the log, with their arguments: for people, not for sums.
+    #[serde(skip)]
+    pub timeline: VecDeque<Moment>,
+}
+
+/// One line of the log that a person may want to see.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Moment {
+    /// When it ended, RFC 3339.
+    pub time: String,
+    /// The server's process, which tells the runs apart.
+    pub pid: u64,
+    /// `call`, or what was refused: `escape`, `denied`, `protected`.
+    pub event: String,
+    /// The tool, where there is one.
+    pub tool: Option<String>,
+    /// Why it failed, where it did.
+    pub error_kind: Option<String>,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// Tokens that were printed and not shown; negative where an answer was longer.
+    pub saved: i64,
+    /// How the command ended.
+    pub exit_code: Option<i64>,
+    /// The arguments as the log has them: cut, without what looks like a secret.
+    pub arguments: serde_json::Value,
 }
 
 /// Sums over some calls.
@@ -87,6 +116,7 @@ pub struct Slow {
     pub arguments: String,
 }
 
+/// What is read of a line; further fields are other readers'.
 #[derive(Deserialize)]
 struct Line {
     time: String,
@@ -103,6 +133,9 @@ struct Line {
     #[serde(default)]
     out_tokens: u64,
     arguments: Option<serde_json::Value>,
+    #[serde(default)]
+    pid: u64,
+    exit_code: Option<i64>,
 }
 
 impl Summary {
@@ -149,6 +182,7 @@ impl Summary {
     fn add(&mut self, line: Line) {
         self.from.get_or_insert_with(|| line.time.clone());
         self.to = Some(line.time.clone());
+        self.keep_moment(&line);
         match (line.event.as_str(), &line.tool) {
             ("escape" | "denied", _) => self.refusals += 1,
             ("call", Some(tool)) => {
@@ -165,6 +199,28 @@ impl Summary {
             }
             _ => {}
         }
+    }
+
+    fn keep_moment(&mut self, line: &Line) {
+        if !matches!(line.event.as_str(), "call" | "escape" | "denied" | "protected") {
+            return;
+        }
+        if self.timeline.len() == MOMENTS {
+            self.timeline.pop_front();
+        }
+        let mut figures = Figures::default();
+        figures.add(line);
+        self.timeline.push_back(Moment {
+            time: line.time.clone(),
+            pid: line.pid,
+            event: line.event.clone(),
+            tool: line.tool.clone(),
+            error_kind: line.error_kind.clone(),
+            duration_ms: line.duration_ms,
+            saved: figures.saved(),
+            exit_code: line.exit_code,
+            arguments: line.arguments.clone().unwrap_or_default(),
+        });
     }
 
     fn keep_if_slow(&mut self, line: Line) {
@@ -217,6 +273,18 @@ mod tests {
         assert_eq!((summary.refusals, summary.unreadable), (1, 1));
         assert_eq!(summary.slowest[0].arguments, r#"{"command":"make"}"#);
         assert_eq!(summary.total().calls, 2);
+        let moments: Vec<_> =
+            summary.timeline.iter().map(|it| (it.event.as_str(), it.saved)).collect();
+        assert_eq!(moments, [("call", 950), ("escape", 0), ("call", 0)]);
+    }
+
+    #[test]
+    fn the_timeline_keeps_the_last_of_many() {
+        let lines: Vec<String> = (0..MOMENTS + 3)
+            .map(|ms| format!(r#"{{"time":"t","event":"call","tool":"t","duration_ms":{ms}}}"#))
+            .collect();
+        let timeline = check(&lines.iter().map(String::as_str).collect::<Vec<_>>()).timeline;
+        assert_eq!((timeline.len(), timeline[0].duration_ms), (MOMENTS, 3));
     }
 
     #[test]

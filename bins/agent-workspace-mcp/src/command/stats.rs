@@ -1,4 +1,7 @@
-//! `stats`: what the audit log tells, as a chart for a terminal or as JSON, and whether the log is as it was written.
+//! `stats`: what the audit log tells, as a chart for a terminal, a page for a browser or as JSON, and whether the log is
+//! as it was written.
+
+mod page;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -25,6 +28,9 @@ pub(super) struct Options {
     /// Everything as one JSON object
     #[arg(long)]
     json: bool,
+    /// One page of HTML with the last calls in order, on stdout; it loads nothing and runs nothing
+    #[arg(long, conflicts_with_all = ["json", "verify_audit"])]
+    html: bool,
     /// Check that no line of the log was altered, removed or added; exit status 1 if one was
     #[arg(long)]
     verify_audit: bool,
@@ -43,7 +49,9 @@ pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode
         return verify(&dir, &place.display().to_string());
     }
     let summary = Summary::of(&dir).context("the audit log cannot be read")?;
-    if options.json {
+    if options.html {
+        say(&page::page(&summary)?)?;
+    } else if options.json {
         say(&serde_json::to_string_pretty(&summary)?)?;
     } else {
         say(&chart(&summary)?)?;

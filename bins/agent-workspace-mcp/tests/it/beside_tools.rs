@@ -193,6 +193,10 @@ fn stats_tells_what_was_saved_and_whether_the_log_is_whole() {
     assert_eq!(figures["tools"]["run_bash"]["calls"], 1);
     assert_eq!(figures["refusals"], 1);
     assert!(figures["tools"]["run_bash"]["raw_tokens"].as_u64() > Some(5000), "{figures}");
+    let (fine, page) = stats(&["--html"]);
+    assert!(fine && page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(page.contains("exit code 0") && page.contains("outside_workspace"), "{page}");
+    assert!(page.contains("seq 1 5000") && !page.contains("abcdef123456"), "{page}");
     let (fine, verdict) = stats(&["--verify-audit"]);
     assert!(fine && verdict.contains("each as it was written"), "{verdict}");
     let log = fixture.base().join("state/audit.jsonl");
