@@ -11,6 +11,7 @@ mod fuzz_smoke;
 mod msrv;
 mod package;
 mod run;
+mod server_json;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ fn main() -> Result<()> {
         ["examples"] => examples::run(&root),
         ["package"] => package::run(&root, tidy::LIBRARIES),
         ["msrv"] => msrv::run(&root),
+        ["server-json", given @ ..] => server_json::run(&root, given),
         ["conformance"] => conformance::run(&root),
         ["fuzz-smoke"] => fuzz_smoke::run(&root, 10),
         ["fuzz-smoke", seconds] => {
@@ -36,7 +38,7 @@ fn main() -> Result<()> {
         }
         _ => {
             bail!(
-                "usage: cargo xtask ci | tidy | api | docs | examples | package | msrv | conformance | fuzz-smoke [SECONDS]"
+                "usage: cargo xtask ci | tidy | api | docs | examples | package | msrv | server-json | conformance | fuzz-smoke [SECONDS]"
             )
         }
     }
