@@ -56,8 +56,8 @@ impl Container {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a reference or limit no engine is asked about,
-    /// [`Error::ImageMissing`], [`Error::NotHardened`], [`Error::WorkNotWritable`], [`Error::StartFailed`],
-    /// [`Error::Timeout`]. Nothing is left behind.
+    /// [`Error::ImageMissing`], [`Error::NotHardened`], [`Error::ShareDiffers`], [`Error::WorkNotWritable`],
+    /// [`Error::StartFailed`], [`Error::Timeout`]. Nothing is left behind.
     ///
     /// # Security
     ///
@@ -104,11 +104,18 @@ impl Container {
             Ok(made) => made,
             Err(refusal) => return Err(Error::StartFailed { source: refusal.into() }),
         };
-        let missing = hardening.missing(&made.host_config.unwrap_or_default());
+        // Memory that engines list among the mounts is none of the host's.
+        let mut mounts = made.mounts.unwrap_or_default();
+        mounts.retain(|mount| mount.typ.as_deref() != Some("tmpfs"));
+        let missing = hardening.missing(&made.host_config.unwrap_or_default(), &mounts);
         if !missing.is_empty() {
             return Err(Error::NotHardened { missing });
         }
-        self.settle().await
+        self.settle().await?;
+        match &hardening.share {
+            None => Ok(()),
+            Some(share) => self.check_share(share).await,
+        }
     }
 
     /// The engine's id of the container.

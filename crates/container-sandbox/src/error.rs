@@ -53,6 +53,13 @@ pub enum Error {
     /// does): use an image without it, or with one that all may write to.
     #[error("commands could not write to /work, a directory of the image: use an image without it")]
     WorkNotWritable,
+    /// A shared directory, or a read-only place in it, is not what the engine mounted: a path with a link in it, most
+    /// often, or an engine on another machine.
+    #[error("the engine did not share the directory as asked ({place})")]
+    ShareDiffers {
+        /// Which place, relative to the directory; `.` is the directory itself.
+        place: String,
+    },
     /// The image has no such program, or it may not be run.
     #[error("the container cannot run {program}")]
     ProgramMissing {

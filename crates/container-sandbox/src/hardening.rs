@@ -1,7 +1,7 @@
 //! What a container is denied, and how that is said to an engine and read back from it.
 //!
-//! Invariants: nothing here can widen: there is no field for a capability, a mount of the host, a port or a
-//! network. A limit of zero, which engines read as "no limit", is refused. What the engine says it made is
+//! Invariants: what may be widened has a field, closed by default: the network, and one shared directory. There is none
+//! for a capability, another mount of the host, a port. A limit of zero, which engines read as "no limit", is refused. What the engine says it made is
 //! compared with what was asked ([`Hardening::missing`]); engines drop limits their kernel lacks and only warn.
 //! Non-goals: profiles for seccomp or `AppArmor`; the engine's default ones stay in force.
 
@@ -9,27 +9,35 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bollard::models::{
-    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, ResourcesUlimits,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, MountPoint,
+    ResourcesUlimits,
 };
 
 use crate::engine::EngineKind;
 use crate::error::Error;
 use crate::image::Image;
 use crate::owner::Owner;
+use crate::share::Share;
 
 /// The limits of a container. Made by [`Hardening::new`], then adjusted field by field.
 ///
-/// Always in force, without a field: no capabilities, `no-new-privileges`, no network but loopback, a
-/// read-only root, no mount of the host, an init that reaps, the engine's own seccomp profile, no log on the
-/// host's disk, the image's entrypoint and health check unused, its declared volumes covered.
+/// Always in force, without a field: no capabilities, `no-new-privileges`, a read-only root, no mount of the host but
+/// the shared directory, an init that reaps, the engine's own seccomp profile, no log on the host's disk, the image's
+/// entrypoint and health check unused, its declared volumes covered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Hardening {
     /// Whose container it is.
     pub owner: Owner,
-    /// User and group id of the commands; not 0. The id above it keeps the container alive, out of reach of
-    /// the commands. Default 10001.
+    /// User id of the commands; not 0. The id above it keeps the container alive, out of reach of the commands.
+    /// Default 10001.
     pub uid: u32,
+    /// Group id of the commands; not 0. Default 10001.
+    pub gid: u32,
+    /// Default [`Network::Off`].
+    pub network: Network,
+    /// A directory of the host in it; default none. Needs `sh` in the image.
+    pub share: Option<Share>,
     /// Processes and threads at once, all told. Default 256.
     pub pids: u32,
     /// Bytes of memory, files in the writable places included, which must fit; no swap on top. Default 2 GiB.
@@ -45,6 +53,18 @@ pub struct Hardening {
     pub lifetime: Duration,
     /// Per-process limits; `None`, the default, leaves the engine's own.
     pub ulimits: Option<Ulimits>,
+}
+
+/// What commands reach of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Network {
+    /// Loopback alone.
+    #[default]
+    Off,
+    /// What the engine gives a container that asks for nothing: a bridge, as a rule, and whatever can be reached from
+    /// there, services of the host among it.
+    Engine,
 }
 
 /// Resource limits of each process. Both or neither: given `nofile` alone, Podman chooses an `nproc` itself,
@@ -63,6 +83,9 @@ impl Hardening {
         Self {
             owner,
             uid: 10_001,
+            gid: 10_001,
+            network: Network::Off,
+            share: None,
             pids: 256,
             memory: 2 << 30,
             cpu_millis: 2000,
@@ -75,15 +98,17 @@ impl Hardening {
 
     /// `uid:gid` of the commands.
     pub(crate) fn command_user(&self) -> String {
-        format!("{0}:{0}", self.uid)
+        format!("{}:{}", self.uid, self.gid)
     }
 
     /// Refuses values that would lift a limit or that an engine cannot hold.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let invalid = |argument, reason| Err(Error::InvalidArgument { argument, reason });
-        if self.uid == 0 || self.uid >= u32::from(u16::MAX) - 1 {
-            // Above this lie `nobody` and ids that a mapped range of a rootless engine does not hold.
-            return invalid("uid", "is not between 1 and 65533");
+        // A rootless engine may hold fewer, and says so when the container is started.
+        for (argument, id) in [("uid", self.uid), ("gid", self.gid)] {
+            if id == 0 || id > MAX_ID {
+                return invalid(argument, "is not between 1 and 2147483646");
+            }
         }
         let limits = [
             ("pids", u64::from(self.pids)),
@@ -107,7 +132,7 @@ impl Hardening {
         if self.lifetime.as_secs() == 0 || self.lifetime.as_secs() > MAX_LIFETIME {
             return invalid("lifetime", "is not between a second and a year");
         }
-        Ok(())
+        self.share.as_ref().map_or(Ok(()), Share::check)
     }
 
     /// The request for a container of `image`.
@@ -119,7 +144,7 @@ impl Hardening {
     ) -> ContainerCreateBody {
         ContainerCreateBody {
             image: Some(image.id.clone()),
-            user: Some(format!("{0}:{0}", self.uid + 1)),
+            user: Some(format!("{}:{}", self.uid + 1, self.gid + 1)),
             // The image's own entrypoint never runs: this process only keeps the container, and ends it in time.
             entrypoint: Some(vec!["sleep".into()]),
             cmd: Some(vec![self.lifetime.as_secs().to_string()]),
@@ -138,7 +163,8 @@ impl Hardening {
 
     fn host_config(&self, kind: EngineKind, image: &Image) -> HostConfig {
         HostConfig {
-            network_mode: Some("none".into()),
+            network_mode: (self.network == Network::Off).then(|| "none".into()),
+            mounts: self.share.as_ref().map(Share::mounts),
             cap_drop: Some(vec!["ALL".into()]),
             security_opt: Some(vec!["no-new-privileges".into()]),
             privileged: Some(false),
@@ -188,11 +214,17 @@ impl Hardening {
     }
 
     /// What the engine's own description of the container lacks of this.
-    pub(crate) fn missing(&self, made: &HostConfig) -> Vec<&'static str> {
+    pub(crate) fn missing(&self, made: &HostConfig, mounts: &[MountPoint]) -> Vec<&'static str> {
         let security = made.security_opt.as_deref().unwrap_or_default();
         let unconfined = |option: &String| option.contains("unconfined");
         let checks = [
-            ("network isolation", made.network_mode.as_deref() == Some("none")),
+            (
+                "network isolation",
+                match self.network {
+                    Network::Off => made.network_mode.as_deref() == Some("none"),
+                    Network::Engine => made.network_mode.as_deref() != Some("host"),
+                },
+            ),
             ("read-only root", made.readonly_rootfs == Some(true)),
             (
                 "dropped capabilities",
@@ -205,7 +237,15 @@ impl Hardening {
             ("pids limit", made.pids_limit == Some(i64::from(self.pids))),
             ("memory limit", made.memory == Some(bytes(self.memory))),
             ("cpu limit", made.nano_cpus == Some(i64::from(self.cpu_millis) * 1_000_000)),
-            ("absence of host mounts", made.binds.as_deref().unwrap_or_default().is_empty()),
+            (
+                "absence of host mounts",
+                match &self.share {
+                    None => {
+                        made.binds.as_deref().unwrap_or_default().is_empty() && mounts.is_empty()
+                    }
+                    Some(share) => share.is_told(mounts),
+                },
+            ),
         ];
         checks.into_iter().filter(|(_, held)| !held).map(|(name, _)| name).collect()
     }
@@ -213,6 +253,9 @@ impl Hardening {
 
 /// The directory commands start in and own.
 pub(crate) const WORK: &str = "/work";
+
+/// Above it no signed number holds the next one, which the keeper has.
+const MAX_ID: u32 = i32::MAX as u32 - 1;
 
 const MAX_LIFETIME: u64 = 366 * 24 * 60 * 60;
 
@@ -237,7 +280,7 @@ mod tests {
     fn what_is_asked_for_is_not_missing() {
         for kind in [EngineKind::Docker, EngineKind::Podman] {
             let made = hardening().host_config(kind, &image());
-            assert_eq!(hardening().missing(&made), [""; 0]);
+            assert_eq!(hardening().missing(&made, &[]), [""; 0]);
         }
     }
 
@@ -246,7 +289,7 @@ mod tests {
         let check = |drop: fn(&mut HostConfig), expected: &str| {
             let mut made = hardening().host_config(EngineKind::Docker, &image());
             drop(&mut made);
-            assert_eq!(hardening().missing(&made), [expected]);
+            assert_eq!(hardening().missing(&made, &[]), [expected]);
         };
         check(|made| made.network_mode = Some("bridge".into()), "network isolation");
         check(|made| made.readonly_rootfs = Some(false), "read-only root");

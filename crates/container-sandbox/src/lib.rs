@@ -1,7 +1,7 @@
 //! A disposable, hardened container through the API of Docker or Podman.
 //!
 //! For running what nobody vouches for: an image the engine holds becomes a container without capabilities, without
-//! network, without a writable disk; commands run in it one after another; each of them ends, with all it started;
+//! network, without a writable disk but for a directory that is shared with it by name; commands run in it one after another; each of them ends, with all it started;
 //! the container goes when it is told to, or by itself.
 //!
 //! ```no_run
@@ -34,7 +34,7 @@
 //!
 //! # Non-goals
 //!
-//! Pulling or building images, a network for the container, mounts of the host, remote engines (TCP, TLS, SSH),
+//! Building images, an allow-list of hosts, more than one directory of the host, remote engines (TCP, TLS, SSH),
 //! terminals, standard input.
 //!
 //! # Threats
@@ -75,6 +75,7 @@ mod owner;
 mod place;
 mod processes;
 mod session;
+mod share;
 mod sweep;
 
 pub use command::Command;
@@ -82,9 +83,10 @@ pub use container::Container;
 pub use engine::{Engine, EngineKind};
 pub use error::{Candidate, EngineFault, Error, WhyNot};
 pub use exec::ExecOutcome;
-pub use hardening::{Hardening, Ulimits};
+pub use hardening::{Hardening, Network, Ulimits};
 pub use output::Output;
 pub use owner::Owner;
+pub use share::Share;
 pub use sweep::sweep;
 
 #[doc = include_str!("../README.md")]

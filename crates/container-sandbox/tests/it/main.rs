@@ -9,4 +9,5 @@ mod exec;
 mod harness;
 mod isolation;
 mod processes;
+mod share;
 mod sweep;
