@@ -35,6 +35,16 @@ pub enum Error {
         /// The reference as it was given.
         image: String,
     },
+    /// The engine could not fetch the image. Its reason is the source: a registry that does not answer, a name that it
+    /// does not know, no right to it.
+    #[error("the engine could not pull {image}")]
+    PullFailed {
+        /// The reference as it was given.
+        image: String,
+        /// The engine's account.
+        #[source]
+        source: EngineFault,
+    },
     /// The engine could not make or start the container.
     #[error("the engine could not start the container")]
     StartFailed {

@@ -1,7 +1,8 @@
 //! What is known of an image before a container is made of it.
 //!
 //! Invariant: a reference reaches the engine's URL only after [`check_reference`], since the client puts
-//! it there as it is. Non-goal: pulling; which registries may be asked is the operator's decision.
+//! it there as it is. Non-goal: pulling, which is `pull.rs`; no container is made of what was not there when it was asked
+//! for.
 
 use crate::engine::{Engine, is_not_found};
 use crate::error::Error;
@@ -34,7 +35,7 @@ pub(crate) async fn inspect(engine: &Engine, reference: &str) -> Result<Image, E
 }
 
 /// Accepts `registry:port/path/name:tag@digest` and nothing that could mean something else in a URL.
-fn check_reference(reference: &str) -> Result<(), Error> {
+pub(crate) fn check_reference(reference: &str) -> Result<(), Error> {
     let invalid = |reason| Err(Error::InvalidArgument { argument: "image", reason });
     if reference.is_empty() {
         return invalid("is empty");

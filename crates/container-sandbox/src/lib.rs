@@ -74,6 +74,7 @@ mod output;
 mod owner;
 mod place;
 mod processes;
+mod pull;
 mod session;
 mod share;
 mod sweep;
@@ -86,6 +87,7 @@ pub use exec::ExecOutcome;
 pub use hardening::{Hardening, Network, Ulimits};
 pub use output::Output;
 pub use owner::Owner;
+pub use pull::PullStep;
 pub use share::Share;
 pub use sweep::sweep;
 

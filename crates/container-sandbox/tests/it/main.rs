@@ -9,5 +9,6 @@ mod exec;
 mod harness;
 mod isolation;
 mod processes;
+mod pull;
 mod share;
 mod sweep;
