@@ -49,12 +49,18 @@ pub struct Settings {
     /// error, warn, info, debug or trace [default: info]
     #[arg(long, env = "LOG_LEVEL", global = true, value_name = "LEVEL")]
     log_level: Option<String>,
-    /// The strongest confinement to try: auto, native-full, native-noproc, landlock or none [default: auto]
+    /// The strongest confinement to try: auto, native-full, native-noproc, container, landlock or none [default: auto]
     #[arg(long, env = "SANDBOX", global = true, value_name = "MODE")]
     sandbox: Option<String>,
-    /// The least confinement a command may run under: native-full, native-noproc, landlock or none [default: landlock]
+    /// The least confinement a command may run under: native-full, native-noproc, container, landlock or none [default: landlock]
     #[arg(long, env = "REQUIRE", global = true, value_name = "RUNG")]
     require: Option<String>,
+    /// Image of the container that commands run in; for --sandbox container, and for auto where native confinement fails
+    #[arg(long, env = "CONTAINER_IMAGE", global = true, value_name = "IMAGE")]
+    container_image: Option<String>,
+    /// Images that the engine lacks: missing (pull them), never, or from=PREFIX,PREFIX [default: missing]
+    #[arg(long, env = "PULL", global = true, value_name = "MODE")]
+    pull: Option<String>,
     /// Network of commands: off, on or allow=HOST,HOST [default: off]
     #[arg(long, env = "NETWORK", global = true, value_name = "MODE")]
     network: Option<String>,
@@ -91,13 +97,25 @@ pub struct Settings {
     structured: Option<String>,
 }
 
-/// Values of `SANDBOX`; those of `REQUIRE` are the same without the first.
-const CEILINGS: [(&str, Rung); 5] = [
-    ("auto", Rung::NativeFull),
-    ("native-full", Rung::NativeFull),
-    ("native-noproc", Rung::NativeNoproc),
-    ("landlock", Rung::Landlock),
-    ("none", Rung::None),
+/// Values of `SANDBOX`: the highest native rung to try, and when commands run in a container instead.
+const CEILINGS: [(&str, (Rung, InContainer)); 6] = [
+    ("auto", (Rung::NativeFull, InContainer::Auto)),
+    ("native-full", (Rung::NativeFull, InContainer::Never)),
+    ("native-noproc", (Rung::NativeNoproc, InContainer::Never)),
+    // The native rungs are for disposable sandboxes then.
+    ("container", (Rung::NativeFull, InContainer::Always)),
+    ("landlock", (Rung::Landlock, InContainer::Never)),
+    ("none", (Rung::None, InContainer::Never)),
+];
+
+/// Values of `REQUIRE`: the lowest native rung, and whether a container does as well. It stands between the rungs with
+/// namespaces and `landlock`.
+const FLOORS: [(&str, (Rung, bool)); 5] = [
+    ("landlock", (Rung::Landlock, true)),
+    ("native-full", (Rung::NativeFull, false)),
+    ("native-noproc", (Rung::NativeNoproc, false)),
+    ("container", (Rung::NativeNoproc, true)),
+    ("none", (Rung::None, true)),
 ];
 
 const SWITCH: [(&str, bool); 4] = [("false", false), ("true", true), ("0", false), ("1", true)];
@@ -111,6 +129,65 @@ pub enum Network {
     Allow(HostRules),
     /// The host's.
     On,
+}
+
+/// When commands of the workspace run in a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InContainer {
+    /// Not at all.
+    Never,
+    /// Where the native rungs with namespaces fail, an image is named, and a container of it was tried out.
+    Auto,
+    /// Nowhere else.
+    Always,
+}
+
+/// What becomes of an image that the engine lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pull {
+    /// It is pulled, whoever names it.
+    Missing,
+    /// It is missing.
+    Never,
+    /// It is pulled where its full name, registry included, begins with one of these.
+    From(Vec<String>),
+}
+
+impl Pull {
+    /// Whether this image may be fetched.
+    pub fn allows(&self, image: &str) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::Never => false,
+            Self::From(prefixes) => {
+                let name = full_name(image);
+                prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
+            }
+        }
+    }
+}
+
+/// The reference with the registry that engines assume: `python` is `docker.io/library/python`.
+fn full_name(image: &str) -> String {
+    match image.split_once('/') {
+        None => format!("docker.io/library/{image}"),
+        Some((first, _)) if first.contains(['.', ':']) || first == "localhost" => image.to_owned(),
+        Some(_) => format!("docker.io/{image}"),
+    }
+}
+
+/// Containers, for commands and for disposable sandboxes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Containers {
+    /// When commands run in one.
+    pub commands: InContainer,
+    /// What it is made of; without one there is none.
+    pub image: Option<String>,
+    /// Whether a container is as much as the floor asks for.
+    pub suffices: bool,
+    /// Images that the engine lacks, this one and those that a call names.
+    pub pull: Pull,
 }
 
 /// The settings, resolved.
@@ -143,6 +220,8 @@ pub struct Config {
     pub ceiling: Rung,
     /// The rung below which no command is run.
     pub floor: Rung,
+    /// Containers.
+    pub containers: Containers,
     /// Network of commands.
     pub network: Network,
     /// Which names may not be written.
@@ -196,12 +275,16 @@ impl Settings {
             self.command_timeout.as_deref(),
             defaults.command_timeout.min(max_command_timeout),
         )?;
-        let ceiling = choice("SANDBOX", self.sandbox.as_deref(), &CEILINGS)?;
-        let floor = match set(self.require.as_deref()) {
+        let (ceiling, commands) = choice("SANDBOX", self.sandbox.as_deref(), &CEILINGS)?;
+        let (floor, suffices) = match set(self.require.as_deref()) {
             // Asking for no boundary by name is asking for the floor that allows it.
-            None => Rung::Landlock.min(ceiling),
-            given => choice("REQUIRE", given, CEILINGS.split_at(1).1)?,
+            None => (Rung::Landlock.min(ceiling), true),
+            given => choice("REQUIRE", given, &FLOORS)?,
         };
+        let image = set(self.container_image.as_deref()).map(str::to_owned);
+        let pull = pull(self.pull.as_deref())?;
+        let containers = Containers { commands, image, suffices, pull };
+        containers.check()?;
         Ok(Config {
             command_timeout: command_timeout.min(max_command_timeout),
             max_command_timeout,
@@ -239,6 +322,7 @@ impl Settings {
             log_level: log_level(self.log_level.as_deref())?,
             ceiling,
             floor,
+            containers,
             network: network(self.network.as_deref())?,
             protect: choice(
                 "PROTECT",
@@ -262,7 +346,34 @@ impl Settings {
     }
 }
 
+impl Containers {
+    /// What cannot work whatever engine there is.
+    fn check(&self) -> Result<(), BadSetting> {
+        let bad = |name, problem: &str| Err(BadSetting { name, problem: problem.to_owned() });
+        if self.commands != InContainer::Always {
+            return Ok(());
+        }
+        if !cfg!(feature = "container") {
+            return bad("SANDBOX", "containers are not built into this binary");
+        }
+        if self.image.is_none() {
+            return bad("CONTAINER_IMAGE", "SANDBOX=container needs an image with a shell");
+        }
+        if !self.suffices {
+            return bad("REQUIRE", "SANDBOX=container is below it; require container or landlock");
+        }
+        Ok(())
+    }
+}
+
 impl Config {
+    /// The name of the floor, as `REQUIRE` takes it.
+    pub fn floor_name(&self) -> String {
+        let given = (self.floor, self.containers.suffices);
+        let named = FLOORS.iter().find(|(_, floor)| *floor == given);
+        named.map_or_else(|| self.floor.to_string(), |(name, _)| (*name).to_owned())
+    }
+
     /// Every default, for the workspace at `workspace`.
     pub fn new(workspace: PathBuf) -> Self {
         Self {
@@ -279,6 +390,12 @@ impl Config {
             log_level: tracing::Level::INFO,
             ceiling: Rung::NativeFull,
             floor: Rung::Landlock,
+            containers: Containers {
+                commands: InContainer::Auto,
+                image: None,
+                suffices: true,
+                pull: Pull::Missing,
+            },
             network: Network::Off,
             protect: Protect::Default,
             hardlinks: Hardlinks::Allow,
@@ -353,6 +470,26 @@ fn network(value: Option<&str>) -> Result<Network, BadSetting> {
     }
 }
 
+fn pull(value: Option<&str>) -> Result<Pull, BadSetting> {
+    let bad = |problem| BadSetting { name: "PULL", problem };
+    let text = set(value).unwrap_or("missing");
+    let prefixes =
+        text.split_once('=').filter(|(verb, _)| verb.trim().eq_ignore_ascii_case("from"));
+    let Some((_, prefixes)) = prefixes else {
+        return match text.to_ascii_lowercase().as_str() {
+            "missing" => Ok(Pull::Missing),
+            "never" => Ok(Pull::Never),
+            _ => Err(bad(format!("'{text}' is not one of missing, never, from=PREFIX,PREFIX"))),
+        };
+    };
+    let prefixes: Vec<_> = prefixes.split(',').map(|prefix| prefix.trim().to_owned()).collect();
+    // `docker.io` alone would be the beginning of `docker.io.example.org` too.
+    match prefixes.iter().find(|prefix| !prefix.contains('/')) {
+        None => Ok(Pull::From(prefixes)),
+        Some(prefix) => Err(bad(format!("'{prefix}' needs a '/' after its registry"))),
+    }
+}
+
 fn log_level(value: Option<&str>) -> Result<tracing::Level, BadSetting> {
     use tracing::Level;
     choice(
@@ -422,6 +559,35 @@ mod tests {
         };
         let Network::Allow(rules) = settings.resolve().unwrap().network else { panic!("no list") };
         assert_eq!(rules.to_string(), "index.example.net,*.example.org");
+    }
+
+    #[test]
+    fn a_container_is_asked_for_with_its_image() {
+        let container = Settings { sandbox: Some("container".into()), ..Settings::default() };
+        check(&container, Err("CONTAINER_IMAGE: SANDBOX=container needs an image with a shell"));
+        let whole = Settings { container_image: Some("debian:bookworm".into()), ..container };
+        check(&whole, Ok(()));
+        assert_eq!(whole.resolve().unwrap().floor_name(), "landlock");
+        let below = Settings { require: Some("native-full".into()), ..whole.clone() };
+        check(&below, Err("REQUIRE: SANDBOX=container is below it; require container or landlock"));
+        let exact = Settings { require: Some("container".into()), ..whole };
+        assert_eq!(exact.resolve().unwrap().floor_name(), "container");
+    }
+
+    #[test]
+    fn images_are_pulled_by_full_name() {
+        let allows = |mode: &str, image: &str| pull(Some(mode)).unwrap().allows(image);
+        assert!(allows("", "evil.example/x") && !allows("never", "python"));
+        let mode = "from=docker.io/library/, ghcr.io/org/";
+        assert!(allows(mode, "python:3.13") && allows(mode, "ghcr.io/org/x@sha256:00"));
+        for image in
+            ["someone/python", "docker.io.evil.example/library/x", "ghcr.io/organ/x", "localhost/x"]
+        {
+            assert!(!allows(mode, image), "{image}");
+        }
+        for mode in ["always", "from=docker.io", "from=", "from=a/,"] {
+            assert!(pull(Some(mode)).is_err(), "{mode}");
+        }
     }
 
     #[test]

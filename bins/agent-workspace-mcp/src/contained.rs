@@ -10,12 +10,17 @@ use std::time::Duration;
 use container_sandbox::{Command, Container, Engine, Error, Hardening, Owner};
 use proc_runner::Cancel;
 
+use crate::config::Pull;
+use crate::progress::Heard;
+use crate::pulling;
 use crate::reply::{ErrorKind, Failure};
 use crate::running::{Ended, Output};
 use crate::shell::with_source;
 
 /// Whose containers they are, to the engine.
-const OWNER: &str = "agent-workspace-mcp";
+pub(crate) const OWNER: &str = "agent-workspace-mcp";
+/// What helps where a container is lost.
+const ANOTHER: &str = "stop this sandbox and open another";
 /// Bytes of code that travel in one argument.
 const PIECE: usize = 64 * 1024;
 /// How often a cancellation is looked for.
@@ -30,14 +35,22 @@ pub struct Contained {
 }
 
 impl Contained {
-    /// Starts a container of an image that the engine holds. Leftovers of killed servers go before.
+    /// Starts a container of an image, which is pulled where the engine lacks it and `pull` allows that. Leftovers of
+    /// killed servers go before.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::EngineUnavailable`] when no engine answers, has the image or makes the container.
-    pub fn start(image: &str) -> Result<Self, Failure> {
+    /// [`ErrorKind::EngineUnavailable`] when no engine answers, brings the image or makes the container,
+    /// [`ErrorKind::InvalidArgs`] for what is no image's name.
+    pub fn start(
+        image: &str,
+        pull: &Pull,
+        cancel: &Cancel,
+        heard: &Heard,
+    ) -> Result<Self, Failure> {
         block_on(async {
             let engine = Engine::discover().await.map_err(|error| unavailable(&error))?;
+            pulling::bring(&engine, image, pull, cancel, heard).await?;
             if let Err(error) = container_sandbox::sweep(&engine, OWNER, is_alive).await {
                 tracing::warn!(error = with_source(&error), "containers of killed servers remain");
             }
@@ -96,7 +109,8 @@ impl Contained {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::EngineUnavailable`] when the engine fails or the container had ended.
+    /// [`ErrorKind::EngineUnavailable`] when a cancelled line could not be ended. Where the engine fails or the container
+    /// ends, [`Ended::broken`] says so.
     ///
     /// # Security
     ///
@@ -109,43 +123,51 @@ impl Contained {
         output: &mut Output<'_>,
     ) -> Result<Ended, Failure> {
         let command = Command::new(["sh", "-c", line], timeout).interleaved().keep(0, 0);
+        let mut ended = Ended {
+            exit_code: 137,
+            signal: None,
+            timed_out: false,
+            cancelled: false,
+            leftovers: None,
+            duration: Duration::ZERO,
+            memory: None,
+            broken: None,
+        };
         let began = std::time::Instant::now();
-        block_on(async {
+        let ran = block_on(async {
             let mut run =
                 std::pin::pin!(self.container.exec_with(&command, |bytes| output.push(bytes)));
-            let outcome = loop {
+            loop {
                 tokio::select! {
-                    outcome = &mut run => break outcome.map_err(|error| lost(&error))?,
-                    () = tokio::time::sleep(LOOK), if cancel.is_cancelled() => {
-                        // Its future is given up; what it started is not.
-                        return Ok(Ended {
-                            exit_code: 137,
-                            signal: None,
-                            timed_out: false,
-                            cancelled: true,
-                            leftovers: None,
-                            duration: began.elapsed(),
-                        });
-                    }
+                    outcome = &mut run => break Some(outcome),
+                    // Its future is given up; what it started is not.
+                    () = tokio::time::sleep(LOOK), if cancel.is_cancelled() => break None,
                     () = tokio::time::sleep(LOOK) => {}
                 }
-            };
-            let exit_code = outcome.exit_code.unwrap_or(137);
-            Ok(Ended {
-                exit_code,
-                signal: None,
-                timed_out: outcome.timed_out,
-                cancelled: false,
-                leftovers: Some(outcome.leftovers),
-                duration: outcome.duration,
-            })
-        })
-        .and_then(|ended: Ended| {
-            if ended.cancelled {
+            }
+        });
+        ended.duration = began.elapsed();
+        match ran {
+            None => {
+                ended.cancelled = true;
                 block_on(self.container.clear()).map_err(|error| lost(&error))?;
             }
-            Ok(ended)
-        })
+            Some(Ok(outcome)) => {
+                ended.exit_code = outcome.exit_code.unwrap_or(137);
+                ended.timed_out = outcome.timed_out;
+                ended.leftovers = Some(outcome.leftovers);
+                ended.duration = outcome.duration;
+                if outcome.exit_code.is_none() && !outcome.timed_out {
+                    ended.broken = Some(format!("the container ended under the code; {ANOTHER}"));
+                }
+            }
+            // What it printed until then is told.
+            Some(Err(error)) => {
+                tracing::warn!(error = with_source(&error), "a container failed");
+                ended.broken = Some(format!("{error}; {ANOTHER}"));
+            }
+        }
+        Ok(ended)
     }
 
     /// Removes the container.
@@ -174,19 +196,16 @@ fn unavailable(error: &Error) -> Failure {
 
 fn lost(error: &Error) -> Failure {
     tracing::warn!(error = with_source(error), "a container failed");
-    Failure::new(
-        ErrorKind::EngineUnavailable,
-        format!("{error}; stop this sandbox and open another"),
-    )
+    Failure::new(ErrorKind::EngineUnavailable, format!("{error}; {ANOTHER}"))
 }
 
 /// This process, so that another server can tell whether it lives: its number and when it was started.
-fn instance() -> String {
+pub(crate) fn instance() -> String {
     let pid = std::process::id();
     format!("{pid}-{}", started(pid).unwrap_or_default())
 }
 
-fn is_alive(instance: &str) -> bool {
+pub(crate) fn is_alive(instance: &str) -> bool {
     let Some((pid, then)) = instance.split_once('-') else { return false };
     let pid = pid.parse().ok();
     pid.is_some_and(|pid| started(pid).is_some_and(|started| started == then))

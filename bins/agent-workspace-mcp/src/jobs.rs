@@ -12,13 +12,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use proc_runner::{Cancel, End, Limits, Outcome};
+use proc_runner::Cancel;
 use proc_sandbox::Rung;
 
 use crate::locked::lock;
 use crate::output_store::{Recording, Stored};
 use crate::reply::{ErrorKind, Failure};
-use crate::shell::{Ready, rung_of, with_source};
+use crate::running;
+use crate::shell::Ready;
 
 /// Jobs that may run at once.
 const MOST_RUNNING: usize = 16;
@@ -66,7 +67,7 @@ pub enum Ended {
     /// The command ran, on this rung.
     Ran {
         /// How it ended.
-        outcome: Outcome,
+        how: running::Ended,
         /// The rung it ran on.
         sandbox: String,
     },
@@ -76,18 +77,22 @@ pub enum Ended {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outcome = match self {
+        let how = match self {
             Self::Failed(reason) => return write!(f, "not run: {reason}"),
-            Self::Ran { outcome, .. } => outcome,
+            Self::Ran { how, .. } => how,
         };
-        if outcome.timed_out {
+        if let Some(reason) = &how.broken {
+            return f.write_str(reason);
+        }
+        if how.timed_out {
             f.write_str("timed out, ")?;
-        } else if outcome.cancelled {
+        } else if how.cancelled {
             f.write_str("stopped, ")?;
         }
-        match outcome.end {
-            End::Exited(code) => write!(f, "Exit code: {code}"),
-            End::Signaled(signal) => write!(f, "Exit code: {}, by signal {signal}", 128 + signal),
+        write!(f, "Exit code: {}", how.exit_code)?;
+        match how.signal {
+            Some(signal) => write!(f, ", by signal {signal}"),
+            None => Ok(()),
         }
     }
 }
@@ -224,9 +229,7 @@ impl Job {
     }
 
     fn run(&self, ready: Ready, timeout: Duration, rung: Rung) {
-        let Ready { command, status } = ready;
-        let limits = Limits::new(timeout).keep(0, 0);
-        let mut sink = |bytes: &[u8]| -> io::Result<()> {
+        let mut sink = |bytes: &[u8]| {
             let mut progress = lock(&self.progress);
             if progress.broken.is_none()
                 && let Some(recording) = &mut progress.recording
@@ -235,15 +238,10 @@ impl Job {
                 tracing::warn!(job = self.id, %error, "the output of a job is no longer recorded");
                 progress.broken = Some(error.to_string());
             }
-            Ok(())
         };
-        let ran = proc_runner::run(command, &limits, &self.cancel, &mut sink);
-        let ended = match ran {
-            Err(error) => Ended::Failed(with_source(&error)),
-            Ok(mut outcome) => match rung_of(status.as_ref(), &mut outcome, rung) {
-                Ok(sandbox) => Ended::Ran { outcome, sandbox },
-                Err(failure) => Ended::Failed(failure.to_string()),
-            },
+        let ended = match running::follow(ready, timeout, &self.cancel, &mut sink, rung) {
+            Ok((how, sandbox)) => Ended::Ran { how, sandbox },
+            Err(failure) => Ended::Failed(failure.to_string()),
         };
         let mut progress = lock(&self.progress);
         if let Some(mut recording) = progress.recording.take() {

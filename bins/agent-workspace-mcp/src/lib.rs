@@ -20,6 +20,8 @@ pub mod command;
 pub mod config;
 #[cfg(feature = "container")]
 pub mod contained;
+#[cfg(feature = "container")]
+pub mod container_shell;
 pub mod disposables;
 pub mod environment;
 pub mod guard;
@@ -31,6 +33,8 @@ mod locked;
 pub mod output_store;
 pub mod progress;
 pub mod protected;
+#[cfg(feature = "container")]
+mod pulling;
 pub mod recipes;
 pub mod reply;
 pub mod resources;

@@ -10,6 +10,8 @@ use token_filter::{Compacted, Meta, Recovery, Stream};
 use crate::output_store::{OutputStore, Recording};
 use crate::progress::Heard;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
+#[cfg(feature = "container")]
+use crate::shell::CONTAINER;
 use crate::shell::{Ready, confinement_of, with_source};
 use crate::workspace::{Session, Workspace};
 
@@ -28,6 +30,10 @@ pub struct Ended {
     pub leftovers: Option<usize>,
     /// From its start to its end.
     pub duration: Duration,
+    /// What its largest process held and what one may hold, in bytes, where the two are close.
+    pub memory: Option<(u64, u64)>,
+    /// Why its end was not seen, where what ran it failed meanwhile; a sentence with its remedy.
+    pub broken: Option<String>,
 }
 
 impl From<&Outcome> for Ended {
@@ -43,6 +49,8 @@ impl From<&Outcome> for Ended {
             cancelled: ran.cancelled,
             leftovers: ran.leftovers,
             duration: ran.duration,
+            memory: None,
+            broken: None,
         }
     }
 }
@@ -68,8 +76,7 @@ pub fn timeout(workspace: &Workspace, given: Option<i64>) -> Result<Option<Durat
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Cancelled`] and [`ErrorKind::Internal`] when it was not started, [`ErrorKind::SandboxUnavailable`]
-/// when its confinement failed.
+/// As [`follow`].
 pub fn run(
     ready: Ready,
     timeout: Duration,
@@ -77,11 +84,33 @@ pub fn run(
     output: &mut Output<'_>,
     rung: Rung,
 ) -> Result<(Ended, String), Failure> {
-    let Ready { command, status } = ready;
-    // The whole goes to `output`; the runner itself need not keep any of it.
+    follow(ready, timeout, cancel, &mut |bytes| output.push(bytes), rung)
+}
+
+/// Runs a command to its end, every piece of its output going to `sink`; with the rung it ran on.
+///
+/// # Errors
+///
+/// [`ErrorKind::Cancelled`] and [`ErrorKind::Internal`] when it was not started, [`ErrorKind::SandboxUnavailable`]
+/// when its confinement failed, [`ErrorKind::EngineUnavailable`] when there is no container for it.
+pub fn follow(
+    ready: Ready,
+    timeout: Duration,
+    cancel: &Cancel,
+    sink: &mut (impl FnMut(&[u8]) + Send),
+    rung: Rung,
+) -> Result<(Ended, String), Failure> {
+    let (command, status) = match ready {
+        Ready::Native { command, status } => (command, status),
+        #[cfg(feature = "container")]
+        Ready::Contained(line) => {
+            return Ok((line.run(timeout, cancel, sink)?, CONTAINER.to_owned()));
+        }
+    };
+    // The whole goes to `sink`; the runner itself need not keep any of it.
     let limits = Limits::new(timeout).keep(0, 0);
     let mut sink = |bytes: &[u8]| -> io::Result<()> {
-        output.push(bytes);
+        sink(bytes);
         Ok(())
     };
     let mut ran = proc_runner::run(command, &limits, cancel, &mut sink).map_err(|error| {
@@ -92,9 +121,7 @@ pub fn run(
         Failure::new(kind, format!("The command could not be run: {}", with_source(&error)))
     })?;
     let (sandbox, memory) = confinement_of(status.as_ref(), &mut ran, rung)?;
-    let ended = Ended::from(&ran);
-    output.memory = memory.filter(|_| ended.exit_code != 0);
-    Ok((ended, sandbox))
+    Ok((Ended { memory, ..Ended::from(&ran) }, sandbox))
 }
 
 /// Where the output goes while it arrives: shortened, and recorded so that nothing is lost by that.
@@ -106,8 +133,6 @@ pub struct Output<'w> {
     /// Why the recording is not whole, if it is not.
     broken: Option<io::Error>,
     heard: Heard,
-    /// What the largest process of a command that failed held, and what one may hold, where the two are close.
-    memory: Option<(u64, u64)>,
 }
 
 impl<'w> Output<'w> {
@@ -124,7 +149,7 @@ impl<'w> Output<'w> {
         })?;
         let heard = session.heard.clone();
         let stream = Stream::new(&workspace.policy);
-        Ok(Self { store, stream, recording, broken: None, heard, memory: None })
+        Ok(Self { store, stream, recording, broken: None, heard })
     }
 
     /// Takes the next bytes.
@@ -138,11 +163,7 @@ impl<'w> Output<'w> {
 
     /// Shortens the output. It is stored first: a marker that names it must be redeemable.
     fn finish(self, meta: &Meta<'_>, notes: &mut Vec<String>) -> (Compacted, Option<String>) {
-        let Self { store, mut stream, mut recording, mut broken, heard: _, memory } = self;
-        notes.extend(memory.map(|(held, limit)| {
-            let [held, limit] = [held, limit].map(|bytes| bytes >> 20);
-            format!("[one of its processes held {held} MiB of memory, of {limit} MiB that a process may hold]")
-        }));
+        let Self { store, mut stream, mut recording, mut broken, heard: _ } = self;
         let worth = store.is_available() && recording.is_worth_storing();
         if worth && broken.is_none() {
             broken = recording.store().err();
@@ -168,7 +189,7 @@ impl<'w> Output<'w> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Cancelled`] and [`ErrorKind::Timeout`], which carry the output so far.
+/// [`ErrorKind::Cancelled`], [`ErrorKind::Timeout`] and [`ErrorKind::EngineUnavailable`], which carry the output so far.
 pub fn answer(
     line: &str,
     timeout: Duration,
@@ -186,11 +207,19 @@ pub fn answer(
         Some(1) => notes.push("[1 process that was left running was ended]".into()),
         Some(count) => notes.push(format!("[{count} processes that were left running were ended]")),
         // What was ended from outside is ended whole; how much of it there was need not be known.
-        None if ended.timed_out || ended.cancelled => {}
+        None if ended.timed_out || ended.cancelled || ended.broken.is_some() => {}
         None => notes.push("[what was left running was ended; it could not be counted]".into()),
     }
+    if let Some((held, limit)) = ended.memory.filter(|_| exit_code != 0) {
+        let [held, limit] = [held, limit].map(|bytes| bytes >> 20);
+        notes.push(format!(
+            "[one of its processes held {held} MiB of memory, of {limit} MiB that a process may hold]"
+        ));
+    }
     notes.extend(warnings);
-    let first = if ended.cancelled {
+    let first = if let Some(reason) = &ended.broken {
+        format!("[{reason}]")
+    } else if ended.cancelled {
         "[cancelled]".to_owned()
     } else if ended.timed_out {
         format!("[timed out after {}s]", timeout.as_secs())
@@ -198,7 +227,7 @@ pub fn answer(
         format!("[Exit code: {exit_code}]")
     };
     let facts = Facts::default()
-        .with("exit_code", exit_code)
+        .with("exit_code", ended.broken.is_none().then_some(exit_code))
         .with("signal", signal)
         .with("timed_out", ended.timed_out)
         .with("cancelled", ended.cancelled)
@@ -210,6 +239,9 @@ pub fn answer(
         .with("out_tokens", compacted.stats.out_tokens)
         .with("sandbox", sandbox);
     let text = text(&first, &compacted, &notes);
+    if ended.broken.is_some() {
+        return Err(Failure::new(ErrorKind::EngineUnavailable, text).facts(facts));
+    }
     if ended.cancelled {
         return Err(Failure::new(ErrorKind::Cancelled, text).facts(facts));
     }

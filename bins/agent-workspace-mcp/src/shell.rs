@@ -1,4 +1,5 @@
-//! How commands are run here: the shell, its environment, and the confinement that was tried out at start.
+//! How commands are run here: the shell, its environment, and the confinement that was tried out at start: a native rung,
+//! or a container (`container_shell.rs`).
 //!
 //! The rung that a result names is what the sandbox's helper reported for that command, not what was meant.
 //! Below the operator's floor nothing runs.
@@ -8,6 +9,7 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
@@ -17,12 +19,16 @@ use cap_std::fs::Dir;
 use egress_proxy::{Denied, Event, Proxy};
 use proc_runner::{Command, Outcome};
 use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
+use serde::Serialize;
 use tempfile::TempDir;
 use workspace_jail::Jail;
 
-use crate::config::{Config, Network};
+use crate::config::{Config, InContainer, Network};
+#[cfg(feature = "container")]
+use crate::container_shell::{ContainerShell, Line};
 use crate::environment::{self, Identity};
 use crate::locked::lock;
+use crate::progress::Heard;
 use crate::reply::{ErrorKind, Failure};
 use crate::state;
 
@@ -47,34 +53,112 @@ enum Kind {
     },
     /// By the operator's word, with a private home all the same.
     Bare(TempDir),
+    /// In a container, which was tried out, or could not be yet: each command tries again.
+    #[cfg(feature = "container")]
+    Contained { shell: Arc<ContainerShell>, trial: Result<Vec<Tried>, Failure> },
     /// Below the floor. `reason` is the operator's to read; `told` is a model's, and names no host path.
     Refused { reason: String, told: String, layers: Vec<Layer> },
 }
 
-/// A command, ready to run, and where to read afterwards what was enforced.
+/// The rung of commands in a container, in facts and records.
+pub const CONTAINER: &str = "container";
+
+/// A command, ready to run.
 #[derive(Debug)]
-pub struct Ready {
-    /// For [`proc_runner::run`].
-    pub command: Command,
-    /// `None` on the rung `none`.
-    pub status: Option<Status>,
+pub enum Ready {
+    /// On this machine.
+    Native {
+        /// For [`proc_runner::run`].
+        command: Command,
+        /// Where to read afterwards what was enforced; `None` on the rung `none`.
+        status: Option<Status>,
+    },
+    /// In a container.
+    #[cfg(feature = "container")]
+    Contained(Box<Line>),
+}
+
+impl Ready {
+    /// The same, telling `heard` what it waits for before it begins. What runs on this machine waits for nothing.
+    #[must_use]
+    #[cfg_attr(
+        not(feature = "container"),
+        expect(unused_variables, reason = "nothing but a container is waited for")
+    )]
+    pub fn heard(self, heard: &Heard) -> Self {
+        match self {
+            #[cfg(feature = "container")]
+            Self::Contained(line) => Self::Contained(Box::new(line.heard(heard))),
+            native @ Self::Native { .. } => native,
+        }
+    }
+
+    /// The same, so that it can go on beside other commands.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        match self {
+            #[cfg(feature = "container")]
+            Self::Contained(line) => Self::Contained(Box::new(line.apart())),
+            native @ Self::Native { .. } => native,
+        }
+    }
+}
+
+/// One layer of protection, as it was tried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// Its name.
+    pub name: String,
+    /// Whether it holds.
+    pub state: State,
+    /// How that was found out, or what is missing.
+    pub detail: String,
+    /// What the operator can do about a missing one.
+    pub remedy: Option<String>,
+}
+
+impl From<&Layer> for Tried {
+    fn from(layer: &Layer) -> Self {
+        Self {
+            name: layer.name.clone(),
+            state: layer.state,
+            detail: layer.detail.clone(),
+            remedy: layer.remedy.clone(),
+        }
+    }
 }
 
 impl Shell {
     /// Begins to try out what this machine offers, on a thread of its own: a client is greeted meanwhile, and the first
-    /// command waits for the rest of it.
+    /// command waits for the rest of it. Native rungs alone.
     ///
     /// # Errors
     ///
     /// When the workspace's descriptor cannot be duplicated, or there is no thread.
     pub fn new(config: &Config, jail: &Jail) -> anyhow::Result<Self> {
+        let mut native = config.clone();
+        native.containers.commands = InContainer::Never;
+        Self::with_containers(&native, jail, channel().1)
+    }
+
+    /// The same, and containers where the operator wants them; they are told the protected names when these are known.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn with_containers(
+        config: &Config,
+        jail: &Jail,
+        masks: Receiver<Vec<PathBuf>>,
+    ) -> anyhow::Result<Self> {
         let workspace = jail.dir().try_clone_to_owned().context("no descriptor")?;
         let settings = config.clone();
         let trial = std::thread::Builder::new()
             .name("trial".to_owned())
-            .spawn(move || match settings.ceiling {
-                Rung::None => bare(),
-                _ => try_out(&settings, workspace),
+            .spawn(move || match (settings.containers.commands, settings.ceiling) {
+                (InContainer::Always, _) => Ok(contained(&settings, workspace, &masks)),
+                (_, Rung::None) => bare(),
+                _ => try_out(&settings, workspace, &masks),
             })
             .context("no thread")?;
         let program = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"]
@@ -109,11 +193,28 @@ impl Shell {
         })
     }
 
-    /// The rung on which commands run, as it was tried out.
+    /// The native rung on which commands run, as it was tried out.
     pub fn rung(&self) -> Rung {
         match self.confinement() {
             Kind::Confined { report, .. } => report.rung,
-            Kind::Bare(_) | Kind::Refused { .. } => Rung::None,
+            _ => Rung::None,
+        }
+    }
+
+    /// What commands run on, by the name of a rung: a native one's, or [`CONTAINER`].
+    pub fn standing(&self) -> String {
+        match self.confinement() {
+            #[cfg(feature = "container")]
+            Kind::Contained { .. } => CONTAINER.to_owned(),
+            _ => self.rung().to_string(),
+        }
+    }
+
+    /// Removes the containers that commands ran in; to be called when none runs any more.
+    pub fn end(&self) {
+        #[cfg(feature = "container")]
+        if let Some(Kind::Contained { shell, .. }) = self.confinement.get() {
+            shell.end();
         }
     }
 
@@ -131,9 +232,11 @@ impl Shell {
     }
 
     /// Why no command is run, if none is.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn refusal(&self) -> Option<String> {
         match self.confinement() {
-            Kind::Refused { reason, .. } => Some(reason),
+            Kind::Refused { reason, .. } => Some(reason.clone()),
+            #[cfg(feature = "container")]
+            Kind::Contained { trial: Err(failure), .. } => Some(failure.to_string()),
             _ => None,
         }
     }
@@ -147,12 +250,14 @@ impl Shell {
     }
 
     /// What was found out about this machine by trying, layer by layer; nothing where nothing is to be enforced.
-    pub fn layers(&self) -> &[Layer] {
+    pub fn layers(&self) -> Vec<Tried> {
         match self.confinement() {
             Kind::Confined { report: Report { layers, .. }, .. } | Kind::Refused { layers, .. } => {
-                layers
+                layers.iter().map(Tried::from).collect()
             }
-            Kind::Bare(_) => &[],
+            #[cfg(feature = "container")]
+            Kind::Contained { trial, .. } => trial.clone().unwrap_or_default(),
+            Kind::Bare(_) => Vec::new(),
         }
     }
 
@@ -175,12 +280,19 @@ impl Shell {
         let arguments = ["-c", line];
         match self.confinement() {
             Kind::Refused { told, .. } => Err(unavailable(told)),
+            #[cfg(feature = "container")]
+            Kind::Contained { shell, .. } => {
+                let places = [("HOME", "/work"), ("TMPDIR", "/tmp")];
+                let places = places.map(|(name, place)| (name.into(), place.into()));
+                let ready = shell.prepare(line, &cwd, protected, self.environment(places))?;
+                Ok(Ready::Contained(Box::new(ready)))
+            }
             Kind::Bare(home) => {
                 let command = Command::new(&self.program)
                     .args(arguments)
                     .envs(self.environment(private(home.path())))
                     .cwd(cwd);
-                Ok(Ready { command, status: None })
+                Ok(Ready::Native { command, status: None })
             }
             Kind::Confined { sandbox, proxy, .. } => {
                 let mut places = sandbox.environment();
@@ -196,7 +308,7 @@ impl Shell {
                 let (spare, stdin) = (confined.spare, confined.stdin);
                 let start = move |output| spare.start(stdin, output);
                 let command = Command::started_by(confined.program, start);
-                Ok(Ready { command, status: Some(confined.status) })
+                Ok(Ready::Native { command, status: Some(confined.status) })
             }
         }
     }
@@ -263,14 +375,63 @@ fn bare() -> anyhow::Result<Kind> {
     TempDir::with_prefix("agent-workspace-").map(Kind::Bare).context("no temporary directory")
 }
 
+/// Commands in a container, whether one can be had by now or not; a refusal where none ever will do.
+#[cfg(feature = "container")]
+fn contained(config: &Config, workspace: OwnedFd, masks: &Receiver<Vec<PathBuf>>) -> Kind {
+    match ContainerShell::new(config, workspace) {
+        Ok(shell) => {
+            let shell = Arc::new(shell);
+            let trial = shell.try_out(&masks.recv().unwrap_or_default());
+            Kind::Contained { shell, trial }
+        }
+        Err(reason) => Kind::Refused { told: reason.clone(), reason, layers: Vec::new() },
+    }
+}
+
+#[cfg(not(feature = "container"))]
+fn contained(_: &Config, _: OwnedFd, _: &Receiver<Vec<PathBuf>>) -> Kind {
+    let reason = "containers are not built into this binary".to_owned();
+    Kind::Refused { told: reason.clone(), reason, layers: Vec::new() }
+}
+
+/// A container in place of a lower rung: only where one was tried out and found to do.
+fn instead(config: &Config, workspace: OwnedFd, masks: &Receiver<Vec<PathBuf>>) -> Option<Kind> {
+    let wanted = &config.containers;
+    if wanted.commands != InContainer::Auto || wanted.image.is_none() || !wanted.suffices {
+        return None;
+    }
+    let kind = contained(config, workspace, masks);
+    let reason = match &kind {
+        #[cfg(feature = "container")]
+        Kind::Contained { trial: Ok(_), .. } => return Some(kind),
+        #[cfg(feature = "container")]
+        Kind::Contained { trial: Err(failure), .. } => failure.to_string(),
+        Kind::Refused { reason, .. } => reason.clone(),
+        Kind::Confined { .. } | Kind::Bare(_) => return None,
+    };
+    tracing::warn!(%reason, "no container for commands");
+    None
+}
+
 /// The sandbox if it reaches the floor, else what the operator's floor asks for.
-fn try_out(config: &Config, workspace: OwnedFd) -> anyhow::Result<Kind> {
+fn try_out(
+    config: &Config,
+    workspace: OwnedFd,
+    masks: &Receiver<Vec<PathBuf>>,
+) -> anyhow::Result<Kind> {
+    let spare = workspace.try_clone().context("no descriptor")?;
     let (reason, told, layers) = match Sandbox::new(policy(config, workspace)) {
         Err(error) => {
             (with_source(&error), "the sandbox cannot be set up here".to_owned(), Vec::new())
         }
         Ok(sandbox) => {
             let report = sandbox.probe();
+            // A container stands below the rungs with namespaces and above `landlock`.
+            if report.rung < Rung::NativeNoproc
+                && let Some(kind) = instead(config, spare, masks)
+            {
+                return Ok(kind);
+            }
             if report.rung >= config.floor.max(Rung::Landlock) {
                 let proxy = proxy(config, &sandbox)?;
                 return Ok(Kind::Confined { sandbox: Box::new(sandbox), report, proxy });

@@ -102,8 +102,12 @@ impl Workspace {
             Policy::default().with_budget_tokens(config.output_budget).with_recipes(recipes);
         let outputs = OutputStore::new(stored, config.max_output_bytes);
         outputs.sweep();
-        let shell = Shell::new(&config, &jail)?;
+        // Found beside each other: the names by walking the tree, the rung by trying.
+        let (masks, awaited) = std::sync::mpsc::channel();
+        let shell = Shell::with_containers(&config, &jail, awaited)?;
         let protected = Protected::new(&jail, config.protect).context("no descriptor")?;
+        // Native rungs do not wait for them.
+        masks.send(protected.masks().to_vec()).ok();
         let (jobs, disposables) = (Jobs::default(), Disposables::default());
         disposables::sweep(&jail);
         let audit = Audit::new(dir, config.client.clone());
@@ -145,12 +149,13 @@ impl Workspace {
         }));
         let workspace = Arc::clone(self);
         std::thread::Builder::new().name("announce".to_owned()).spawn(move || {
-            let rung = workspace.shell.rung();
+            let rung = workspace.shell.standing();
             tracing::info!(sandbox = %rung, "commands");
-            if let Some(reason) = workspace.shell.refusal() {
+            let refusal = workspace.shell.refusal();
+            if let Some(reason) = &refusal {
                 tracing::warn!(%reason, "commands are refused");
             }
-            workspace.audit.sandbox(&rung.to_string(), workspace.shell.refusal());
+            workspace.audit.sandbox(&rung, refusal.as_deref());
         })
     }
 }

@@ -213,3 +213,19 @@ pub(crate) async fn remove(engine: &Engine, id: &str) -> Result<(), Error> {
 pub(crate) const ENDING: Duration = Duration::from_secs(10);
 
 const REMOVAL: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Command;
+
+    /// Whoever gives these to a task needs that, and a borrow across an await is enough to lose it: the test is that
+    /// this compiles.
+    #[test]
+    fn what_waits_for_an_engine_can_be_a_task() {
+        fn is_send<'c, T: Send>(_: impl FnOnce(&'c Container, &'c Command) -> T) {}
+        is_send(Container::exec);
+        is_send(|container, _| container.clear());
+        is_send(|container, _| container.remove());
+    }
+}

@@ -103,7 +103,7 @@ impl Container {
         let mut container_ended = matches!(end, End::ContainerGone);
         let mut leftovers = 0;
         if !container_ended {
-            match self.survivors(&processes).await {
+            match self.survivors(&mut processes).await {
                 Ok(left) if left.is_empty() => processes.unclear = false,
                 Ok(left) => {
                     if !matches!(end, End::TimedOut) {

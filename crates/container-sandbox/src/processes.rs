@@ -118,15 +118,15 @@ impl Container {
     }
 
     /// The ids of what runs besides keepers and warder.
-    pub(crate) async fn survivors(&self, processes: &Processes) -> Result<Vec<String>, Error> {
+    pub(crate) async fn survivors(&self, processes: &mut Processes) -> Result<Vec<String>, Error> {
         let mut listed = self.listed().await?;
         listed.retain(|pid| !processes.keepers.contains(pid));
-        if let Some(warder) = &processes.warder
-            && listed.contains(&warder.pid)
-            && self.is_running(&warder.exec).await?
+        let warder = processes.warder.as_ref().filter(|warder| listed.contains(&warder.pid));
+        if let Some((exec, pid)) = warder.map(|warder| (warder.exec.clone(), warder.pid.clone()))
+            && self.is_running(&exec).await?
         {
             // Asked for, since a dead warder's number could have been taken by what the commands started.
-            listed.retain(|pid| *pid != warder.pid);
+            listed.retain(|listed| *listed != pid);
         }
         Ok(listed)
     }
@@ -148,7 +148,7 @@ impl Container {
         Ok(Cleared::Ended)
     }
 
-    async fn becomes_clean(&self, processes: &Processes) -> Result<bool, Error> {
+    async fn becomes_clean(&self, processes: &mut Processes) -> Result<bool, Error> {
         let deadline = Instant::now() + VANISH;
         let mut pause = Duration::from_millis(2);
         while !self.survivors(processes).await?.is_empty() {

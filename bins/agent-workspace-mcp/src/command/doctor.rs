@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proc_sandbox::{Layer, State};
+use proc_sandbox::State;
 use serde::Serialize;
 
 use super::say;
 use crate::config::Config;
+use crate::shell::Tried;
 use crate::workspace::Workspace;
 
 /// Programs that agents reach for.
@@ -29,7 +30,7 @@ struct Diagnosis {
     /// Why commands are refused, where they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
-    layers: Vec<Layer>,
+    layers: Vec<Tried>,
     programs: Vec<Program>,
     engine: String,
     /// Where audit log and outputs go; a reason where they go nowhere.
@@ -56,11 +57,11 @@ fn diagnose(config: &Config) -> anyhow::Result<Diagnosis> {
     let workspace = Workspace::open(config.clone())?;
     let shell = &workspace.shell;
     Ok(Diagnosis {
-        rung: shell.rung().to_string(),
-        floor: config.floor.to_string(),
+        rung: shell.standing(),
+        floor: config.floor_name(),
         ok: shell.refusal().is_none(),
-        refusal: shell.refusal().map(str::to_owned),
-        layers: shell.layers().to_vec(),
+        refusal: shell.refusal(),
+        layers: shell.layers(),
         programs: PROGRAMS.iter().map(|name| Program { name, found: on_path(name) }).collect(),
         engine: engine(),
         state: match &workspace.unrecorded {

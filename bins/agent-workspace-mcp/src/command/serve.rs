@@ -106,10 +106,14 @@ fn end(runtime: &tokio::runtime::Runtime, workspace: &Arc<Workspace>, announced:
     let workspace = Arc::clone(workspace);
     // On a thread that may block, while this one drives the engine's connection.
     let ended = runtime.block_on(async {
-        tokio::task::spawn_blocking(move || workspace.disposables.end_all()).await
+        tokio::task::spawn_blocking(move || {
+            workspace.shell.end();
+            workspace.disposables.end_all();
+        })
+        .await
     });
     if let Err(error) = ended {
-        tracing::error!(%error, "sandboxes were not ended");
+        tracing::error!(%error, "containers were not ended");
     }
 }
 

@@ -51,7 +51,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
                 "a sandbox from an image has no network; leave 'image' or 'network' out",
             ));
         }
-        Some(image) => contained(&image)?,
+        Some(image) => contained(session, &image)?,
     };
     let backend = place.backend();
     let what = match &place {
@@ -82,12 +82,14 @@ pub(super) fn native(workspace: &Workspace, wants_network: bool) -> Result<Nativ
 }
 
 #[cfg(feature = "container")]
-fn contained(image: &str) -> Result<Place, Failure> {
-    crate::contained::Contained::start(image).map(|made| Place::Container(Box::new(made)))
+fn contained(session: &Session, image: &str) -> Result<Place, Failure> {
+    let pull = &session.workspace.config.containers.pull;
+    let made = crate::contained::Contained::start(image, pull, &session.cancel, &session.heard)?;
+    Ok(Place::Container(Box::new(made)))
 }
 
 #[cfg(not(feature = "container"))]
-fn contained(_image: &str) -> Result<Place, Failure> {
+fn contained(_session: &Session, _image: &str) -> Result<Place, Failure> {
     Err(Failure::new(
         crate::reply::ErrorKind::EngineUnavailable,
         "containers are not built into this binary; without 'image' a native sandbox needs no engine",

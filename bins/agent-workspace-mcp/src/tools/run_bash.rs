@@ -65,6 +65,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     // Not for a job: what holds a missing name would stay in the operator's sight as long as the job.
     let hold = (!background && workspace.shell.has_mounts()).then(|| protected.hold());
     let ready = workspace.shell.prepare(&line, directory, protected.masks())?;
+    let ready = ready.heard(&session.heard);
     if background {
         return start(workspace, ready, given_timeout);
     }
@@ -99,11 +100,11 @@ fn start(workspace: &Workspace, ready: Ready, timeout: Option<Duration>) -> Resu
     })?;
     let rung = workspace.shell.rung();
     let timeout = timeout.unwrap_or(Duration::MAX);
-    let id = workspace.jobs.start(ready, timeout, rung, recording)?;
+    let id = workspace.jobs.start(ready.apart(), timeout, rung, recording)?;
     let text = format!(
         "[background job {id} started]\nread_output(output_id=\"{id}\") returns its output so far, \
          stop_job(job_id=\"{id}\") ends it."
     );
     let facts = Facts::default().with("job_id", id).with("state", "running");
-    Ok(Reply::text(text).facts(facts.with("sandbox", rung.to_string())))
+    Ok(Reply::text(text).facts(facts.with("sandbox", workspace.shell.standing())))
 }

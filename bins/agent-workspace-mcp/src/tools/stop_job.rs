@@ -46,8 +46,8 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let already = if before { " had ended already" } else { "" };
     let mut lines = vec![format!("[job {job_id}{already}: {ended}]")];
     let facts = facts(&job_id, &ended);
-    if let Ended::Ran { outcome, .. } = &ended
-        && let Some(count) = outcome.leftovers.filter(|count| *count > 0)
+    if let Ended::Ran { how, .. } = &ended
+        && let Some(count) = how.leftovers.filter(|count| *count > 0)
     {
         lines.push(format!("[left running and ended with it: {count}]"));
     }
@@ -59,19 +59,14 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
 
 /// What programs read about a job's end.
 pub(super) fn facts(job_id: &str, ended: &Ended) -> Facts {
-    use proc_runner::End;
     let facts = Facts::default().with("job_id", job_id).with("state", "finished");
-    let Ended::Ran { outcome, sandbox } = ended else { return facts };
-    let (exit_code, signal) = match outcome.end {
-        End::Exited(code) => (i32::from(code), None),
-        End::Signaled(signal) => (128 + signal, Some(signal)),
-    };
+    let Ended::Ran { how, sandbox } = ended else { return facts };
     facts
-        .with("exit_code", exit_code)
-        .with("signal", signal)
-        .with("timed_out", outcome.timed_out)
-        .with("cancelled", outcome.cancelled)
-        .with("duration_ms", outcome.duration.as_millis())
-        .with("leftovers", outcome.leftovers)
+        .with("exit_code", how.exit_code)
+        .with("signal", how.signal)
+        .with("timed_out", how.timed_out)
+        .with("cancelled", how.cancelled)
+        .with("duration_ms", how.duration.as_millis())
+        .with("leftovers", how.leftovers)
         .with("sandbox", sandbox)
 }

@@ -1,0 +1,514 @@
+//! Commands of the workspace in a container: the second backend of `run_bash`, beside the native rungs.
+//!
+//! One container is kept warm for a session, hardened, with the workspace at its own path and nothing else of the
+//! machine; every command is an exec in it, as the user who owns the workspace. A command that comes while another
+//! runs, and every background job, gets a container of its own for its length, since the library ends all processes of
+//! a container with each command. Files in `/tmp` and in the home are the kept container's and go with it.
+//!
+//! Invariants: no command runs in a container whose mounts were not looked at (`container-sandbox` does), nor before
+//! one was seen to show this workspace's own files ([`trial`]); protected names that are there are read-only, and when
+//! they are others than at the container's start, it is replaced; when a call is answered, nothing of its command
+//! runs, or the answer says that the engine failed; a container that could not be removed is tried again.
+//!
+//! A directory to run in was resolved by the jail; the runtime resolves its path again, inside the container. A link
+//! that is put there meanwhile leads to another place of the container, never out of it.
+
+mod places;
+mod trial;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use container_sandbox::{Command, Container, Engine, Error, Hardening, Owner};
+use proc_runner::Cancel;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::oneshot;
+
+use self::places::Places;
+use crate::config::{Config, Network, Pull};
+use crate::contained::{self, OWNER};
+use crate::locked::lock;
+use crate::progress::Heard;
+use crate::pulling;
+use crate::reply::{ErrorKind, Failure};
+use crate::running::Ended;
+use crate::shell::with_source;
+
+/// How often a cancellation is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a look around in a container may take.
+const AUXILIARY: Duration = Duration::from_secs(30);
+/// How long the end of a server waits for an engine to remove what it still has.
+const ENDING: Duration = Duration::from_secs(10);
+/// Bytes of `/tmp`, as the native rungs give.
+const TMP: u64 = 512 << 20;
+
+/// What runs commands in containers.
+#[derive(Debug)]
+pub struct ContainerShell {
+    image: String,
+    pull: Pull,
+    root: OwnedFd,
+    /// Where the workspace is, here and in the container.
+    directory: String,
+    uid: u32,
+    gid: u32,
+    network: container_sandbox::Network,
+    /// Its own, so that jobs and the trial reach it from their threads. `None` once it was let go.
+    runtime: Option<Runtime>,
+    handle: Handle,
+    kept: Mutex<Kept>,
+    /// Containers that no command runs in any more and that the engine did not remove.
+    doomed: Mutex<Vec<Container>>,
+    swept: AtomicBool,
+    /// Whether a container was seen to show the workspace's own files.
+    proven: AtomicBool,
+}
+
+/// The session's container.
+#[derive(Debug)]
+enum Kept {
+    Absent,
+    Busy,
+    Idle(Box<Warm>),
+}
+
+/// A container that waits for a command.
+#[derive(Debug)]
+struct Warm {
+    container: Container,
+    /// The best shell of its image.
+    shell: &'static str,
+    /// What was protected in it when it was made.
+    places: Places,
+}
+
+/// One command, ready to run.
+#[derive(Debug)]
+pub struct Line {
+    shell: Arc<ContainerShell>,
+    text: String,
+    cwd: String,
+    masks: Vec<PathBuf>,
+    environment: Vec<(String, String)>,
+    heard: Heard,
+    apart: bool,
+}
+
+impl Line {
+    /// The same, telling `heard` what it waits for before it begins.
+    #[must_use]
+    pub fn heard(mut self, heard: &Heard) -> Self {
+        self.heard = heard.clone();
+        self
+    }
+
+    /// The same in a container of its own, which goes with it.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.apart = true;
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::EngineUnavailable`] and [`ErrorKind::Cancelled`] when it was not started,
+    /// [`ErrorKind::InvalidArgs`] and [`ErrorKind::NotFound`] when it could not be. Where the engine fails later,
+    /// [`Ended::broken`] says so.
+    pub fn run(
+        self,
+        timeout: Duration,
+        cancel: &Cancel,
+        sink: &mut (impl FnMut(&[u8]) + Send),
+    ) -> Result<Ended, Failure> {
+        self.shell.block_on(self.shell.run(&self, timeout, cancel, sink))
+    }
+}
+
+/// The kept container, or leave to have one beside it, until the command is over.
+struct Claim<'s> {
+    shell: &'s ContainerShell,
+    is_kept: bool,
+    warm: Option<Box<Warm>>,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let warm = self.warm.take();
+        if self.is_kept {
+            *lock(&self.shell.kept) = warm.map_or(Kept::Absent, Kept::Idle);
+        } else if let Some(warm) = warm {
+            lock(&self.shell.doomed).push(warm.container);
+        }
+    }
+}
+
+impl ContainerShell {
+    /// What runs commands in containers of the operator's image.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says why no container will do here, whatever the engine.
+    pub fn new(config: &Config, root: OwnedFd) -> Result<Self, String> {
+        let image = config.containers.image.clone();
+        let image = image.ok_or("no image is named for it; set CONTAINER_IMAGE")?;
+        let network = match config.network {
+            Network::Off => container_sandbox::Network::Off,
+            Network::On => container_sandbox::Network::Engine,
+            Network::Allow(_) => {
+                return Err("a container cannot be held to an allow-list of hosts; set NETWORK to off or on, or take a \
+                            native rung"
+                    .to_owned());
+            }
+        };
+        let stat = rustix::fs::fstat(&root).map_err(|error| error.to_string())?;
+        if stat.st_uid == 0 {
+            return Err("the workspace belongs to root, and nothing runs as root in the container; give it to an \
+                        ordinary user (chown)"
+                .to_owned());
+        }
+        let directory = places::path_of(root.as_fd()).filter(|path| places::is_expressible(path));
+        let directory = directory.ok_or(
+            "the workspace's path cannot be told to an engine: it is not UTF-8, or has a comma, colon, quote, \
+             backslash or control character",
+        )?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("engine")
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            image,
+            pull: config.containers.pull.clone(),
+            root,
+            directory,
+            uid: stat.st_uid,
+            // Files of root's group in an image are not to be had by the way.
+            gid: if stat.st_gid == 0 { stat.st_uid } else { stat.st_gid },
+            network,
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+            kept: Mutex::new(Kept::Absent),
+            doomed: Mutex::default(),
+            swept: AtomicBool::new(false),
+            proven: AtomicBool::new(false),
+        })
+    }
+
+    /// Makes `line` a command in the directory behind `cwd`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::OutsideWorkspace`] when that directory was moved out of the workspace meanwhile.
+    ///
+    /// # Security
+    ///
+    /// `line` is a language model's and runs as it is. Of `environment`, what names a place of this machine does not
+    /// pass: the image has a `PATH` and certificates of its own.
+    pub fn prepare(
+        self: &Arc<Self>,
+        line: &str,
+        cwd: &OwnedFd,
+        masks: &[PathBuf],
+        environment: BTreeMap<OsString, OsString>,
+    ) -> Result<Line, Failure> {
+        let cwd = places::path_of(cwd.as_fd()).filter(|path| {
+            std::path::Path::new(path).starts_with(&self.directory) && !path.contains('\0')
+        });
+        let cwd = cwd.ok_or_else(|| {
+            Failure::new(
+                ErrorKind::OutsideWorkspace,
+                "the directory is not below the workspace any more, or its path is not UTF-8",
+            )
+        })?;
+        let is_place = |name: &OsString| {
+            name == "PATH" || proc_sandbox::environment::certificates().any(|known| name == known)
+        };
+        let environment = environment
+            .into_iter()
+            .filter(|(name, _)| !is_place(name))
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        Ok(Line {
+            shell: Arc::clone(self),
+            text: line.to_owned(),
+            cwd,
+            masks: masks.to_vec(),
+            environment,
+            heard: Heard::default(),
+            apart: false,
+        })
+    }
+
+    /// Removes the containers that it has; to be called when no command runs.
+    pub fn end(&self) {
+        let mut left = std::mem::take(&mut *lock(&self.doomed));
+        if let Kept::Idle(warm) = std::mem::replace(&mut *lock(&self.kept), Kept::Absent) {
+            left.push(warm.container);
+        }
+        if left.is_empty() {
+            return;
+        }
+        self.block_on(async {
+            let removal = async {
+                for container in &left {
+                    if let Err(error) = container.remove().await {
+                        tracing::warn!(
+                            error = with_source(&error),
+                            "a container is left to its lifetime"
+                        );
+                    }
+                }
+            };
+            if tokio::time::timeout(ENDING, removal).await.is_err() {
+                tracing::warn!("the engine does not answer; containers are left to their lifetime");
+            }
+        });
+    }
+
+    fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.handle.block_on(future)
+    }
+
+    fn claim(&self, places: &Places) -> Claim<'_> {
+        let mut kept = lock(&self.kept);
+        let (is_kept, warm) = match std::mem::replace(&mut *kept, Kept::Busy) {
+            Kept::Absent => (true, None),
+            Kept::Busy => (false, None),
+            Kept::Idle(warm) if warm.places == *places => (true, Some(warm)),
+            Kept::Idle(outdated) => {
+                lock(&self.doomed).push(outdated.container);
+                (true, None)
+            }
+        };
+        Claim { shell: self, is_kept, warm }
+    }
+
+    async fn run(
+        &self,
+        line: &Line,
+        timeout: Duration,
+        cancel: &Cancel,
+        sink: &mut (impl FnMut(&[u8]) + Send),
+    ) -> Result<Ended, Failure> {
+        let places = Places::of(self.root.as_fd(), &line.masks);
+        let mut claim = if line.apart {
+            Claim { shell: self, is_kept: false, warm: None }
+        } else {
+            self.claim(&places)
+        };
+        loop {
+            let was_warm = claim.warm.is_some();
+            let warm = match claim.warm.take() {
+                Some(warm) => warm,
+                None => self.start(&places, cancel, Some(&line.heard)).await?,
+            };
+            let words = [warm.shell, "-c", &line.text];
+            let mut command = Command::new(words, timeout).interleaved().keep(0, 0).cwd(&line.cwd);
+            for (name, value) in &line.environment {
+                command = command.env(name, value);
+            }
+            let began = Instant::now();
+            let ran = until(cancel, warm.container.exec_with(&command, &mut *sink)).await;
+            let mut ended = Ended {
+                exit_code: 137,
+                signal: None,
+                timed_out: false,
+                cancelled: false,
+                leftovers: None,
+                duration: began.elapsed(),
+                memory: None,
+                broken: None,
+            };
+            match ran {
+                Some(Ok(outcome)) => {
+                    ended.exit_code = outcome.exit_code.unwrap_or(137);
+                    ended.timed_out = outcome.timed_out;
+                    ended.leftovers = Some(outcome.leftovers);
+                    ended.duration = outcome.duration;
+                    if outcome.exit_code.is_none() && !outcome.timed_out {
+                        ended.broken = Some(broken("the container ended under the command"));
+                    }
+                    if outcome.container_ended || !claim.is_kept {
+                        self.remove(warm).await;
+                    } else {
+                        claim.warm = Some(warm);
+                    }
+                }
+                None => {
+                    ended.cancelled = true;
+                    if claim.is_kept && warm.container.clear().await.is_ok() {
+                        claim.warm = Some(warm);
+                    } else {
+                        self.remove(warm).await;
+                    }
+                }
+                // It ended between two commands; nothing of this one was begun.
+                Some(Err(Error::Gone)) if was_warm => {
+                    self.remove(warm).await;
+                    continue;
+                }
+                Some(Err(error @ Error::InvalidArgument { .. })) => {
+                    claim.warm = Some(warm);
+                    return Err(Failure::invalid_args(error.to_string()));
+                }
+                Some(Err(Error::DirectoryMissing { .. })) => {
+                    claim.warm = Some(warm);
+                    let text =
+                        "the directory to run in is gone, or not the workspace owner's to enter";
+                    return Err(Failure::new(ErrorKind::NotFound, text));
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(error = with_source(&error), "a container failed");
+                    ended.broken = Some(broken(&error.to_string()));
+                    // Not removed now: an engine that does not answer would hold up this answer too.
+                    lock(&self.doomed).push(warm.container);
+                }
+            }
+            return Ok(ended);
+        }
+    }
+
+    /// Starts a container and finds out what it is good for.
+    async fn start(
+        &self,
+        places: &Places,
+        cancel: &Cancel,
+        heard: Option<&Heard>,
+    ) -> Result<Box<Warm>, Failure> {
+        let cancelled = || Failure::new(ErrorKind::Cancelled, "[cancelled] before it began");
+        let engine = until(cancel, Engine::discover()).await.ok_or_else(cancelled)?;
+        let engine = engine.map_err(|error| unavailable(&error))?;
+        self.clear_away(&engine).await;
+        if let Some(heard) = heard {
+            pulling::bring(&engine, &self.image, &self.pull, cancel, heard).await?;
+        }
+        let hardening = self.hardening(places).map_err(|error| unavailable(&error))?;
+        let image = self.image.clone();
+        let (made, waiting) = oneshot::channel();
+        // On a task of its own: given up half-way, it would leave a container behind.
+        tokio::spawn(async move {
+            let started = Container::start(&engine, &image, &hardening).await;
+            if let Err(Ok(unwanted)) = made.send(started) {
+                drop(unwanted.remove().await);
+            }
+        });
+        let started = until(cancel, waiting).await.ok_or_else(cancelled)?;
+        let started = started.map_err(|_| {
+            Failure::new(ErrorKind::Internal, "the container's start was abandoned by the server")
+        })?;
+        let container = started.map_err(|error| unavailable(&error))?;
+        match self.get_ready(&container).await {
+            Ok(shell) => Ok(Box::new(Warm { container, shell, places: places.clone() })),
+            Err(failure) => {
+                lock(&self.doomed).push(container);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Sees that it is this workspace that the container shows, and finds its best shell.
+    async fn get_ready(&self, container: &Container) -> Result<&'static str, Failure> {
+        if !self.proven.load(Ordering::Acquire) {
+            trial::prove(container, self.root.as_fd(), &self.directory).await?;
+            self.proven.store(true, Ordering::Release);
+        }
+        let look = Command::new(["sh", "-c", "command -v bash"], AUXILIARY).cwd("/");
+        let found = container.exec(&look).await.map_err(|error| unavailable(&error))?;
+        Ok(if found.exit_code == Some(0) { "bash" } else { "sh" })
+    }
+
+    fn hardening(&self, places: &Places) -> Result<Hardening, Error> {
+        let mut hardening = Hardening::new(Owner::new(OWNER, contained::instance())?);
+        (hardening.uid, hardening.gid) = (self.uid, self.gid);
+        hardening.tmp = TMP;
+        hardening.network = self.network;
+        hardening.share = Some(places.share(&self.directory));
+        // As many as the native rungs: all of them.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        hardening.cpu_millis = u32::try_from(processors * 1000).unwrap_or(u32::MAX);
+        Ok(hardening)
+    }
+
+    /// Removes a container that no command runs in any more.
+    async fn remove(&self, warm: Box<Warm>) {
+        if let Err(error) = warm.container.remove().await {
+            tracing::warn!(error = with_source(&error), "a container remains for now");
+            lock(&self.doomed).push(warm.container);
+        }
+    }
+
+    /// Removes what killed servers left, once, and what could not be removed before.
+    async fn clear_away(&self, engine: &Engine) {
+        if !self.swept.swap(true, Ordering::AcqRel)
+            && let Err(error) = container_sandbox::sweep(engine, OWNER, contained::is_alive).await
+        {
+            tracing::warn!(error = with_source(&error), "containers of killed servers remain");
+        }
+        let doomed = std::mem::take(&mut *lock(&self.doomed));
+        for container in doomed {
+            if container.remove().await.is_err() {
+                lock(&self.doomed).push(container);
+            }
+        }
+    }
+}
+
+impl Drop for ContainerShell {
+    fn drop(&mut self) {
+        // On a thread of its own: the value may go within somebody's runtime, where none may be waited for.
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| self.end());
+            if end.join().is_err() {
+                tracing::error!("the end of the containers panicked");
+            }
+        });
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Awaits `work`, or gives it up when the call is cancelled.
+async fn until<T>(cancel: &Cancel, work: impl Future<Output = T>) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = tokio::time::sleep(LOOK) => {
+                if cancel.is_cancelled() {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn broken(what: &str) -> String {
+    format!("{what}; what it did until then is done, and the next command starts a new container")
+}
+
+/// The failure where no container came to be.
+fn unavailable(error: &Error) -> Failure {
+    tracing::warn!(error = with_source(error), "no container");
+    let help = match error {
+        Error::EngineUnavailable { .. } => {
+            "the operator can start Docker or Podman, point DOCKER_HOST at its socket, or take a native rung"
+        }
+        Error::ImageMissing { .. } => "the operator can pull it, or let the server do that (PULL)",
+        Error::ShareDiffers { .. } => {
+            "the engine must run on this machine, and no link may lie in the path; the next command tries again"
+        }
+        _ => "the operator's log says more; the file tools go on working",
+    };
+    Failure::new(ErrorKind::EngineUnavailable, format!("{error}; {help}"))
+}
