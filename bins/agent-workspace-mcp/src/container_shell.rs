@@ -1,9 +1,10 @@
 //! Commands of the workspace in a container: the second backend of `run_bash`, beside the native rungs.
 //!
 //! One container is kept warm for a session, hardened, with the workspace at its own path and nothing else of the
-//! machine; every command is an exec in it, as the user who owns the workspace. A command that comes while another
-//! runs, and every background job, gets a container of its own for its length, since the library ends all processes of
-//! a container with each command. Files in `/tmp` and in the home are the kept container's and go with it.
+//! machine; every command is an exec in it, as the user who owns the workspace. Since all processes of a container end
+//! with each command, one that comes while another runs gets a second container, of at most [`AT_ONCE`]; and every
+//! background job has one for itself, which goes with it. Files in `/tmp` and in the home are the container's, and a
+//! container whose protected names are others by now is replaced: what is to stay belongs into the workspace.
 //!
 //! Invariants: no command runs in a container whose mounts were not looked at (`container-sandbox` does), nor before
 //! one was seen to show this workspace's own files ([`trial`]); protected names that are there are read-only, and when
@@ -20,14 +21,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use container_sandbox::{Command, Container, Engine, Error, Hardening, Owner};
 use proc_runner::Cancel;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 
 use self::places::Places;
 use crate::config::{Config, Network, Pull};
@@ -45,6 +46,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const AUXILIARY: Duration = Duration::from_secs(30);
 /// How long the end of a server waits for an engine to remove what it still has.
 const ENDING: Duration = Duration::from_secs(10);
+/// Containers for calls at one time; more of them wait. Jobs have a bound of their own.
+const AT_ONCE: usize = 4;
 /// Bytes of `/tmp`, as the native rungs give.
 const TMP: u64 = 512 << 20;
 
@@ -62,20 +65,17 @@ pub struct ContainerShell {
     /// Its own, so that jobs and the trial reach it from their threads. `None` once it was let go.
     runtime: Option<Runtime>,
     handle: Handle,
-    kept: Mutex<Kept>,
+    /// One for each call that may run at one time.
+    turns: Semaphore,
+    /// Containers that wait for a command, the oldest first.
+    idle: Mutex<Vec<Warm>>,
     /// Containers that no command runs in any more and that the engine did not remove.
     doomed: Mutex<Vec<Container>>,
+    /// How many were made.
+    made: AtomicU64,
     swept: AtomicBool,
     /// Whether a container was seen to show the workspace's own files.
     proven: AtomicBool,
-}
-
-/// The session's container.
-#[derive(Debug)]
-enum Kept {
-    Absent,
-    Busy,
-    Idle(Box<Warm>),
 }
 
 /// A container that waits for a command.
@@ -86,6 +86,9 @@ struct Warm {
     shell: &'static str,
     /// What was protected in it when it was made.
     places: Places,
+    /// When it was made, among the others. The oldest that waits is taken, so that commands one after another meet the
+    /// same `/tmp`.
+    number: u64,
 }
 
 /// One command, ready to run.
@@ -132,20 +135,24 @@ impl Line {
     }
 }
 
-/// The kept container, or leave to have one beside it, until the command is over.
+/// A container until its command is over.
 struct Claim<'s> {
     shell: &'s ContainerShell,
-    is_kept: bool,
-    warm: Option<Box<Warm>>,
+    warm: Option<Warm>,
+    /// Goes with its command.
+    apart: bool,
+    _turn: Option<SemaphorePermit<'s>>,
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let warm = self.warm.take();
-        if self.is_kept {
-            *lock(&self.shell.kept) = warm.map_or(Kept::Absent, Kept::Idle);
-        } else if let Some(warm) = warm {
+        let Some(warm) = self.warm.take() else { return };
+        if self.apart {
             lock(&self.shell.doomed).push(warm.container);
+        } else {
+            let mut idle = lock(&self.shell.idle);
+            let place = idle.partition_point(|other| other.number < warm.number);
+            idle.insert(place, warm);
         }
     }
 }
@@ -196,8 +203,10 @@ impl ContainerShell {
             network,
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
-            kept: Mutex::new(Kept::Absent),
+            turns: Semaphore::new(AT_ONCE),
+            idle: Mutex::default(),
             doomed: Mutex::default(),
+            made: AtomicU64::new(0),
             swept: AtomicBool::new(false),
             proven: AtomicBool::new(false),
         })
@@ -251,9 +260,7 @@ impl ContainerShell {
     /// Removes the containers that it has; to be called when no command runs.
     pub fn end(&self) {
         let mut left = std::mem::take(&mut *lock(&self.doomed));
-        if let Kept::Idle(warm) = std::mem::replace(&mut *lock(&self.kept), Kept::Absent) {
-            left.push(warm.container);
-        }
+        left.extend(lock(&self.idle).drain(..).map(|warm| warm.container));
         if left.is_empty() {
             return;
         }
@@ -278,18 +285,18 @@ impl ContainerShell {
         self.handle.block_on(future)
     }
 
-    fn claim(&self, places: &Places) -> Claim<'_> {
-        let mut kept = lock(&self.kept);
-        let (is_kept, warm) = match std::mem::replace(&mut *kept, Kept::Busy) {
-            Kept::Absent => (true, None),
-            Kept::Busy => (false, None),
-            Kept::Idle(warm) if warm.places == *places => (true, Some(warm)),
-            Kept::Idle(outdated) => {
-                lock(&self.doomed).push(outdated.container);
-                (true, None)
-            }
-        };
-        Claim { shell: self, is_kept, warm }
+    /// A container that waits, if there is one; what waits with other protected names is let go.
+    async fn claim(&self, places: &Places, apart: bool, cancel: &Cancel) -> Option<Claim<'_>> {
+        if apart {
+            return Some(Claim { shell: self, warm: None, apart, _turn: None });
+        }
+        // Never closed, so that there is always a turn to come.
+        let turn = until(cancel, self.turns.acquire()).await?.ok();
+        let mut idle = lock(&self.idle);
+        let outdated = idle.extract_if(.., |warm| warm.places != *places);
+        lock(&self.doomed).extend(outdated.map(|warm| warm.container));
+        let warm = (!idle.is_empty()).then(|| idle.remove(0));
+        Some(Claim { shell: self, warm, apart, _turn: turn })
     }
 
     async fn run(
@@ -300,11 +307,9 @@ impl ContainerShell {
         sink: &mut (impl FnMut(&[u8]) + Send),
     ) -> Result<Ended, Failure> {
         let places = Places::of(self.root.as_fd(), &line.masks);
-        let mut claim = if line.apart {
-            Claim { shell: self, is_kept: false, warm: None }
-        } else {
-            self.claim(&places)
-        };
+        let cancelled = || Failure::new(ErrorKind::Cancelled, "[cancelled] before it began");
+        let claim = self.claim(&places, line.apart, cancel).await;
+        let mut claim = claim.ok_or_else(cancelled)?;
         loop {
             let was_warm = claim.warm.is_some();
             let warm = match claim.warm.take() {
@@ -337,7 +342,7 @@ impl ContainerShell {
                     if outcome.exit_code.is_none() && !outcome.timed_out {
                         ended.broken = Some(broken("the container ended under the command"));
                     }
-                    if outcome.container_ended || !claim.is_kept {
+                    if outcome.container_ended || claim.apart {
                         self.remove(warm).await;
                     } else {
                         claim.warm = Some(warm);
@@ -345,7 +350,7 @@ impl ContainerShell {
                 }
                 None => {
                     ended.cancelled = true;
-                    if claim.is_kept && warm.container.clear().await.is_ok() {
+                    if !claim.apart && warm.container.clear().await.is_ok() {
                         claim.warm = Some(warm);
                     } else {
                         self.remove(warm).await;
@@ -383,7 +388,7 @@ impl ContainerShell {
         places: &Places,
         cancel: &Cancel,
         heard: Option<&Heard>,
-    ) -> Result<Box<Warm>, Failure> {
+    ) -> Result<Warm, Failure> {
         let cancelled = || Failure::new(ErrorKind::Cancelled, "[cancelled] before it began");
         let engine = until(cancel, Engine::discover()).await.ok_or_else(cancelled)?;
         let engine = engine.map_err(|error| unavailable(&error))?;
@@ -406,8 +411,9 @@ impl ContainerShell {
             Failure::new(ErrorKind::Internal, "the container's start was abandoned by the server")
         })?;
         let container = started.map_err(|error| unavailable(&error))?;
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
         match self.get_ready(&container).await {
-            Ok(shell) => Ok(Box::new(Warm { container, shell, places: places.clone() })),
+            Ok(shell) => Ok(Warm { container, shell, places: places.clone(), number }),
             Err(failure) => {
                 lock(&self.doomed).push(container);
                 Err(failure)
@@ -439,7 +445,7 @@ impl ContainerShell {
     }
 
     /// Removes a container that no command runs in any more.
-    async fn remove(&self, warm: Box<Warm>) {
+    async fn remove(&self, warm: Warm) {
         if let Err(error) = warm.container.remove().await {
             tracing::warn!(error = with_source(&error), "a container remains for now");
             lock(&self.doomed).push(warm.container);

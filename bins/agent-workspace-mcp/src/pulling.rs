@@ -63,11 +63,10 @@ pub(crate) async fn bring(
     };
     done.map_err(|error| {
         tracing::warn!(error = with_source(&error), "an image was not pulled");
-        let reason = std::error::Error::source(&error).map(ToString::to_string);
-        let reason =
-            reason.map_or_else(String::new, |reason| format!(": {}", without_paths(&reason)));
+        let reason = std::error::Error::source(&error).unwrap_or(&error).to_string();
         unavailable(format!(
-            "{error}{reason}; the operator can pull it, or name one that the engine has"
+            "the engine has no image {image} and could not pull it: {}; the operator can, or name one that it has",
+            without_paths(&reason)
         ))
     })
 }

@@ -19,7 +19,7 @@ use crate::container::Container;
 use crate::engine::Engine;
 use crate::error::{EngineFault, Error};
 use crate::output::{Capture, Output};
-use crate::processes::Cleared;
+use crate::processes::{Cleared, Processes};
 use crate::session::Session;
 
 /// How a command ended.
@@ -48,6 +48,13 @@ enum End {
     TimedOut,
     ContainerGone,
     Broken(EngineFault),
+}
+
+/// A command's end, with nothing of it running any more.
+struct Cleaned {
+    end: End,
+    container_ended: bool,
+    leftovers: usize,
 }
 
 impl Container {
@@ -98,25 +105,15 @@ impl Container {
             sink(piece);
             capture.push(piece);
         };
-        let mut end = self.follow(&exec, &mut pieces, deadline, &mut take).await?;
+        let followed = self.follow(&exec, &mut pieces, deadline, &mut take).await;
         let duration = began.elapsed();
-        let mut container_ended = matches!(end, End::ContainerGone);
-        let mut leftovers = 0;
-        if !container_ended {
-            match self.survivors(&mut processes).await {
-                Ok(left) if left.is_empty() => processes.unclear = false,
-                Ok(left) => {
-                    if !matches!(end, End::TimedOut) {
-                        leftovers = left.len();
-                    }
-                    container_ended = self.end_all(&mut processes).await? == Cleared::Ended;
-                }
-                // Its exit code is then the container's end, not its own.
-                Err(Error::Gone) => (end, container_ended) = (End::ContainerGone, true),
-                Err(error) => return Err(error),
-            }
-        }
+        let cleaned = match followed {
+            Ok(end) => self.clean_up(end, &mut processes).await,
+            Err(error) => Err(error),
+        };
+        // Of a command whose end is not known, too: what it wrote is on its way.
         drain(&mut pieces, &mut take).await;
+        let Cleaned { end, container_ended, leftovers } = cleaned?;
         let output = capture.finish();
         let timed_out = matches!(end, End::TimedOut);
         let exit_code = match end {
@@ -130,6 +127,27 @@ impl Container {
             End::TimedOut | End::ContainerGone | End::Broken(_) => None,
         };
         Ok(ExecOutcome { exit_code, timed_out, output, leftovers, container_ended, duration })
+    }
+
+    /// Ends what a command left running, and counts it where it was not the timeout that ended the command.
+    async fn clean_up(&self, mut end: End, processes: &mut Processes) -> Result<Cleaned, Error> {
+        let mut container_ended = matches!(end, End::ContainerGone);
+        let mut leftovers = 0;
+        if !container_ended {
+            match self.survivors(processes).await {
+                Ok(left) if left.is_empty() => processes.unclear = false,
+                Ok(left) => {
+                    if !matches!(end, End::TimedOut) {
+                        leftovers = left.len();
+                    }
+                    container_ended = self.end_all(processes).await? == Cleared::Ended;
+                }
+                // Its exit code is then the container's end, not its own.
+                Err(Error::Gone) => (end, container_ended) = (End::ContainerGone, true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Cleaned { end, container_ended, leftovers })
     }
 
     async fn begin(&self, command: &Command) -> Result<(String, Pieces), Error> {

@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
+use bollard::errors::Error as Refusal;
 use bollard::models::CreateImageInfo;
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{EngineFault, Error};
 use crate::image;
 
 /// What an engine says while it pulls.
@@ -65,10 +66,11 @@ impl Engine {
         let (name, version) = split(reference);
         let options = CreateImageOptionsBuilder::new().from_image(name).tag(version).build();
         let mut said = self.docker().create_image(Some(options), None, None);
-        let failed = |source| Error::PullFailed { image: reference.to_owned(), source };
+        let failed =
+            |source: EngineFault| Error::PullFailed { image: reference.to_owned(), source };
         let fetched = async {
             while let Some(said) = said.next().await {
-                tell(&said.map_err(|refusal| failed(refusal.into()))?, &mut step);
+                tell(&said.map_err(|refusal| failed(reason(refusal)))?, &mut step);
             }
             Ok(())
         };
@@ -80,6 +82,14 @@ impl Engine {
             Ok(false) => Err(failed("it was pulled, and is not there".into())),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// The engine's own words, where they are all there is.
+fn reason(refusal: Refusal) -> EngineFault {
+    match refusal {
+        Refusal::DockerStreamError { error } => error.into(),
+        other => other.into(),
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use super::places::Places;
 use super::{AUXILIARY, ContainerShell, unavailable};
 use crate::reply::{ErrorKind, Failure};
-use crate::shell::Tried;
+use crate::shell::{Tried, scratch_parent};
 
 /// Reads one line of a file and asks whether its directory takes writes, by the shell alone.
 const READ: &str =
@@ -24,6 +24,9 @@ while read -r key value rest; do
 done </proc/self/status
 (: >/.agent-workspace-probe) 2>/dev/null && echo "root writable"
 while read -r name rest; do case $name in lo:*) ;; *:*) echo "interface ${name%%:*}";; esac; done </proc/net/dev
+read -r name 2>/dev/null <"/proc/$1/comm" && [ "$name" = "$2" ] && echo "server seen"
+[ -e "$3" ] && echo "outside seen"
+shift 3
 for place; do [ -w "$place" ] && echo "open $place"; done
 echo looked"#;
 
@@ -81,10 +84,23 @@ impl ContainerShell {
             Failure::new(ErrorKind::Internal, format!("no descriptor for the trial: {error}"))
         })?;
         let places = Places::of(self.root.as_fd(), masks);
+        // A file of this machine that no container should show.
+        let outside = tempfile::NamedTempFile::new_in(scratch_parent(self.root.as_fd())).map_err(
+            |error| {
+                Failure::new(
+                    ErrorKind::Internal,
+                    format!("no temporary file for the trial: {error}"),
+                )
+            },
+        )?;
+        let outside_shown = outside.path().display().to_string();
         self.block_on(async {
-            let mut claim = self.claim(&places);
+            let claim = self.claim(&places, false, &cancel).await;
+            let mut claim = claim
+                .ok_or_else(|| Failure::new(ErrorKind::Cancelled, "[cancelled] before it began"))?;
             let warm = self.start(&places, &cancel, None).await?;
             let mut words = ["sh", "-c", LOOK_AROUND, "sh"].map(str::to_owned).to_vec();
+            words.extend([std::process::id().to_string(), own_name(), outside_shown]);
             words.extend(places.paths().map(|path| format!("{}/{path}", self.directory)));
             let look = Command::new(words, AUXILIARY).cwd("/");
             let seen = warm.container.exec(&look).await;
@@ -101,44 +117,65 @@ impl ContainerShell {
         let begins = |start: &str| seen.lines().any(|seen| seen.starts_with(start));
         // Nothing is claimed of a look that broke off.
         let whole = says("looked");
-        let by = |held: bool| if held && whole { State::Active } else { State::Unavailable };
-        let tried = |name: &str, state, detail: String| Tried {
-            name: name.to_owned(),
-            state,
-            detail,
-            remedy: None,
-        };
-        let network = match self.network {
-            container_sandbox::Network::Off => by(!begins("interface ")),
-            _ => State::Off,
-        };
-        let zero = format!("CapBnd: {:016x}", 0);
-        vec![
-            tried(
-                "engine",
-                State::Active,
-                format!("{engine}; it made every limit that was asked for"),
+        let off = self.network != container_sandbox::Network::Off;
+        let unseen = !says("server seen") && !says("outside seen");
+        let alone = !begins("interface ");
+        let protected = format!("{} names are there, and none of them takes writes", places.len());
+        let identity = format!("commands are the workspace's owner, {}", self.uid);
+        let rows = [
+            ("engine", true, engine),
+            ("workspace", true, "a file made here was read there, at the same path"),
+            ("fs_readonly_outside", !says("root writable"), "a write to the root was refused"),
+            ("fs_hidden_outside", unseen, "a file made outside is not there"),
+            ("fs_metadata_outside", unseen, "what is not there cannot be looked at"),
+            ("net_off", alone, "there is no interface but loopback"),
+            ("unix_socket_isolation", alone && unseen, "no socket of this machine is in view"),
+            ("signal_isolation", unseen, "the server's process is not there"),
+            ("ptrace_isolation", unseen, "the server's process is not there"),
+            (
+                "pid_containment",
+                unseen,
+                "the engine's list of processes says when a command has ended",
             ),
-            tried(
-                "workspace",
-                State::Active,
-                "a file made here was read there, at the same path".into(),
+            ("pidns", unseen, "the server's process is not there"),
+            ("namespaces", unseen, "the container's own"),
+            ("syscalls", says("Seccomp: 2"), "the engine's seccomp profile, by the kernel's word"),
+            ("no_new_privs", says("NoNewPrivs: 1"), "by the kernel's word"),
+            ("capabilities", says(&format!("CapBnd: {:016x}", 0)), "none, by the kernel's word"),
+            ("identity", says(&format!("Uid: {}", self.uid)), &identity),
+            (
+                "memory_limit",
+                true,
+                "the engine's account of the container was compared with what was asked for",
             ),
-            tried("fs_readonly_outside", by(!says("root writable")), "a write to the root".into()),
-            tried("net_off", network, "interfaces beside loopback".into()),
-            tried("capabilities", by(says(&zero)), "the kernel's word in /proc/self/status".into()),
-            tried("no_new_privs", by(says("NoNewPrivs: 1")), "the kernel's word".into()),
-            tried("syscalls", by(says("Seccomp: 2")), "the engine's seccomp profile".into()),
-            tried(
-                "identity",
-                by(says(&format!("Uid: {}", self.uid))),
-                format!("the workspace's owner, {}", self.uid),
-            ),
-            tried(
-                "protected_paths",
-                by(!begins("open ")),
-                format!("{} protected names are there, and take no writes", places.len()),
-            ),
-        ]
+            ("pids_limit", true, "the engine's account was compared with what was asked for"),
+            ("tmp_quota", true, "memory of a size of its own, within the limit of memory"),
+            ("protected_paths", !begins("open "), &protected),
+        ];
+        rows.into_iter()
+            .map(|(name, held, detail)| {
+                let state = match name {
+                    "net_off" | "unix_socket_isolation" if off => State::Off,
+                    _ if held && whole => State::Active,
+                    _ => State::Unavailable,
+                };
+                let (detail, remedy) = match state {
+                    State::Active => (detail, None),
+                    State::Off => ("the operator gives commands the engine's network", None),
+                    State::Unavailable => ("the trial found otherwise", Some(REMEDY.to_owned())),
+                };
+                Tried { name: name.to_owned(), state, detail: detail.to_owned(), remedy }
+            })
+            .collect()
     }
+}
+
+/// What helps where an engine holds less than it should.
+const REMEDY: &str = "use another engine or its default seccomp profile, or a native rung";
+
+/// The name of this process, as the kernel shows it to everybody who sees it.
+fn own_name() -> String {
+    let proc = cap_std::fs::Dir::open_ambient_dir("/proc/self", cap_std::ambient_authority());
+    let name = proc.and_then(|proc| proc.read_to_string("comm")).unwrap_or_default();
+    name.trim_end().to_owned()
 }

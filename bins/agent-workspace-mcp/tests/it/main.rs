@@ -16,6 +16,7 @@ mod client_config;
 mod clients;
 mod command_line;
 mod container;
+mod container_backend;
 mod documented;
 mod embedded;
 mod faults;

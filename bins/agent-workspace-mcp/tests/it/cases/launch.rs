@@ -9,7 +9,7 @@ use seccompiler::{
 };
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::Fixture;
+use testkit::{Fixture, Missing};
 
 use crate::harness::{BINARY, Binary};
 use crate::image::{Image, USER};
@@ -30,6 +30,8 @@ pub(super) struct Launch {
     outer: Outer,
     /// In a container of it.
     image: Option<Image>,
+    /// An engine's address and an image, for commands in its containers.
+    engine: Option<(String, String)>,
     place: TempDir,
 }
 
@@ -53,7 +55,7 @@ impl Launch {
         // A copy: users who cannot enter the build folder can run it too.
         std::fs::copy(BINARY, place.path().join("server")).unwrap();
         let name = format!("{user}, --sandbox {sandbox}");
-        Self { name, sandbox, user: None, outer: Outer::Nothing, image: None, place }
+        Self { name, sandbox, user: None, outer: Outer::Nothing, image: None, engine: None, place }
     }
 
     /// As somebody else; the harness must be root.
@@ -66,6 +68,14 @@ impl Launch {
     /// places, so that there is an outside to get to.
     pub(super) fn in_image(self, image: Image) -> Self {
         Self { name: "in the image".into(), user: Some(USER), image: Some(image), ..self }
+    }
+
+    /// With an engine, and an image with bash. The workspace is another user's than the server's, who is root as a rule:
+    /// nothing runs as root in a container.
+    pub(super) fn with_engine(self) -> Result<Self, Missing> {
+        let (engine, image) = crate::container_backend::engine()?;
+        let name = format!("{}, an engine", self.name);
+        Ok(Self { name, engine: Some((engine, image)), ..self })
     }
 
     /// Where namespaces and mounts are refused.
@@ -133,6 +143,9 @@ impl Launch {
             .envs([("AWS_SECRET_ACCESS_KEY", secret), ("MCP_AUTH_TOKEN", secret)])
             .env("AUDIT_DIR", fixture.base().join("state"))
             .env("HOME", fixture.base().join("home"));
+        if let Some((engine, image)) = &self.engine {
+            command.env("DOCKER_HOST", engine).env("CONTAINER_IMAGE", image);
+        }
         command
     }
 
@@ -172,7 +185,8 @@ impl Launch {
     /// Gives what was prepared to the user who starts the server.
     pub(super) fn hand_over(&self, fixture: &Fixture) {
         open_to_all(fixture.base());
-        let Some(user) = self.user else { return };
+        let owner = self.user.or(self.engine.as_ref().map(|_| ORDINARY));
+        let Some(user) = owner else { return };
         let owner = format!("{user}:{user}");
         let mut command = Command::new("chown");
         // What belongs to others by now is meant to.

@@ -98,6 +98,46 @@ fn where_proc_is_covered_the_rung_without_it_is_found() {
     }
 }
 
+/// Cases that speak of what a container of an engine cannot have, or of what its image lacks.
+const NOT_IN_CONTAINERS: [&str; 2] = [
+    // The engine's own seccomp profile decides, and Podman's lets users have namespaces.
+    "proc-userns-again",
+    // The engine tells an exit code alone: 137 is what a shell makes of signal 9, and what `exit 137` gives.
+    "proc-killed-by-signal",
+];
+
+/// As root, whose workspace is another's: the engine's socket is root's in tests. What harms the machine where a sandbox
+/// is broken is left out, since no guard is around the engine.
+#[test]
+fn in_containers_of_an_engine() {
+    let name = "in_containers_of_an_engine";
+    let ready = root().and_then(|()| Launch::new("container").with_engine());
+    let Some(launch) = require(name, ready) else { return };
+    let asked = Asked { rung: "container", containment: 18, io: 20, lifecycle: 25, dangerous: 0 };
+    let doctor = found(&launch, &asked).unwrap();
+    let cases = cases(|case| {
+        // The image is a minimal one.
+        !case.danger && !case.mentions("python") && !NOT_IN_CONTAINERS.contains(&case.id.as_str())
+    });
+    let verdicts = judge_all(&cases, &launch, &doctor);
+    settle(&cases, &verdicts, &launch);
+    conclude(&tally(&cases, &verdicts), None, &launch, &asked);
+}
+
+/// Where namespaces are refused, a container comes before `landlock`.
+#[test]
+fn where_namespaces_are_refused_a_container_is_found() {
+    let name = "where_namespaces_are_refused_a_container_is_found";
+    let ready = root().and_then(|()| Launch::new("auto").filtered().with_engine());
+    let Some(launch) = require(name, ready) else { return };
+    let asked = Asked { rung: "container", containment: 2, io: 1, lifecycle: 2, dangerous: 0 };
+    let doctor = found(&launch, &asked).unwrap();
+    let cases = cases(|case| HANDFUL.contains(&case.id.as_str()) && !case.mentions("python"));
+    let verdicts = judge_all(&cases, &launch, &doctor);
+    settle(&cases, &verdicts, &launch);
+    conclude(&tally(&cases, &verdicts), None, &launch, &asked);
+}
+
 /// What a sandbox alone refuses, whoever asks. None of it stops the server or shows what is not the case's own.
 const OPEN_WITHOUT: [&str; 10] = [
     "proc-home-ssh",
@@ -204,6 +244,20 @@ fn some_cases_hold(name: &str, launch: &Launch, asked: &Asked) {
 fn diagnosis(launch: &Launch, asked: &Asked) -> Result<Value, Missing> {
     // Without it many cases would find nothing because nothing was tried.
     testkit::program("python3")?;
+    let doctor = found(launch, asked)?;
+    let python: Case = serde_json::from_value(json!({
+        "id": "python-is-there", "title": "", "source": "", "why": "", "setup": [],
+        "call": {"tool": "run_bash", "args": {"command": "python3 -c 'print(6*7)'"}},
+        "expect": {"exit_code": 0, "stdout": "42\n"},
+    }))
+    .unwrap();
+    let here = check(&python, launch, None);
+    assert_eq!(here, Ok(()), "{}: cases need python3", launch.name);
+    Ok(doctor)
+}
+
+/// What `doctor` says, if it is the rung that is asked for.
+fn found(launch: &Launch, asked: &Asked) -> Result<Value, Missing> {
     let fixture = Fixture::new("");
     launch.hand_over(&fixture);
     let doctor = launch.doctor(&fixture);
@@ -213,14 +267,6 @@ fn diagnosis(launch: &Launch, asked: &Asked) -> Result<Value, Missing> {
             launch.name, asked.rung, doctor["rung"]
         )));
     }
-    let python: Case = serde_json::from_value(json!({
-        "id": "python-is-there", "title": "", "source": "", "why": "", "setup": [],
-        "call": {"tool": "run_bash", "args": {"command": "python3 -c 'print(6*7)'"}},
-        "expect": {"exit_code": 0, "stdout": "42\n"},
-    }))
-    .unwrap();
-    let here = check(&python, launch, None);
-    assert_eq!(here, Ok(()), "{}: cases need python3", launch.name);
     Ok(doctor)
 }
 
