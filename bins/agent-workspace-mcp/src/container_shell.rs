@@ -2,12 +2,12 @@
 //!
 //! One container is kept warm for a session, hardened, with the workspace at its own path and nothing else of the
 //! machine; every command is an exec in it, as the user who owns the workspace. Since all processes of a container end
-//! with each command, one that comes while another runs gets a second container, of at most [`AT_ONCE`]; and every
+//! with each command, one that comes while another runs gets a second container, of at most four; and every
 //! background job has one for itself, which goes with it. Files in `/tmp` and in the home are the container's, and a
 //! container whose protected names are others by now is replaced: what is to stay belongs into the workspace.
 //!
 //! Invariants: no command runs in a container whose mounts were not looked at (`container-sandbox` does), nor before
-//! one was seen to show this workspace's own files ([`trial`]); protected names that are there are read-only, and when
+//! one was seen to show this workspace's own files (`trial.rs`); protected names that are there are read-only, and when
 //! they are others than at the container's start, it is replaced; when a call is answered, nothing of its command
 //! runs, or the answer says that the engine failed; a container that could not be removed is tried again.
 //!
