@@ -25,7 +25,8 @@ pub(super) struct Places {
 impl Places {
     /// Those of `masks` that are there, on the workspace's own file system, with no link in their path.
     pub(super) fn of(root: BorrowedFd<'_>, masks: &[PathBuf]) -> Self {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Without NOFOLLOW, by which a link at the end would be opened itself instead of refused.
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS
             | ResolveFlags::NO_MAGICLINKS

@@ -233,7 +233,7 @@ fn a_link_on_the_way_to_a_protected_name_shows_nothing() {
     let hidden = backend.fixture.outside().join("sub/.git/config");
     std::fs::write(&hidden, "SECRET-OF-THE-HOST\n").unwrap();
     let outside = backend.fixture.outside().display().to_string();
-    backend.bash(&format!("mv sub was && ln -s {outside}/sub sub"));
+    backend.bash(&format!("mv sub was && ln -s {outside}/sub sub && ln -s {outside} .vscode"));
     let (text, facts) =
         backend.run(json!({"command": "cat sub/.git/config; echo evil > sub/.git/config; true"}));
     assert_eq!(facts["sandbox"], "container", "{text}");
