@@ -13,6 +13,13 @@
 //!
 //! A directory to run in was resolved by the jail; the runtime resolves its path again, inside the container. A link
 //! that is put there meanwhile leads to another place of the container, never out of it.
+//!
+//! What the native rungs give and this does not: an allow-list of hosts; the signal that ended a command (an engine tells
+//! an exit code alone); missing protected names that cannot be made; the loopback network between a job and commands;
+//! a refusal of namespaces within, which is the engine's seccomp profile's to decide (Podman's allows them). And one
+//! race remains: while a job or another command runs, it can put a link in the path of a protected name between our look
+//! and the engine's. The container is then thrown away unused, but Podman may have made an empty directory where the
+//! link led.
 
 mod places;
 mod trial;
