@@ -3,6 +3,9 @@
 //! Tools run on blocking threads of the runtime; a call into the engine blocks its thread until the engine has
 //! answered, which it does within bounded time.
 
+mod files;
+mod scripts;
+
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
@@ -16,6 +19,8 @@ use crate::pulling;
 use crate::reply::{ErrorKind, Failure};
 use crate::running::{Ended, Output};
 use crate::shell::with_source;
+
+pub use files::{Entries, MOST_FETCHED};
 
 /// Whose containers they are, to the engine.
 pub(crate) const OWNER: &str = "agent-workspace-mcp";

@@ -5,7 +5,7 @@
 //! place until it is stopped; all of them end with the server; what a killed server left is removed by the next
 //! one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -20,6 +20,7 @@ use workspace_jail::{Jail, Options, Protect};
 use crate::config::{Config, Network};
 use crate::locked::lock;
 use crate::reply::{ErrorKind, Failure};
+use crate::seen::{Changes, Seen};
 use crate::shell::{self, Shell};
 
 /// Places that may be open at once.
@@ -33,9 +34,20 @@ pub struct Disposables {
     open: Mutex<BTreeMap<String, Arc<Place>>>,
 }
 
-/// One place.
+/// One place, with what is known about it.
 #[derive(Debug)]
-pub enum Place {
+pub struct Place {
+    /// What it is made of.
+    pub backend: Backend,
+    /// Programs that were found there.
+    programs: Mutex<BTreeSet<&'static str>>,
+    /// Its files when code last ended there.
+    seen: Mutex<Seen>,
+}
+
+/// What a place is made of.
+#[derive(Debug)]
+pub enum Backend {
     /// Confined like the workspace's commands, in a directory of its own.
     Native(Box<Native>),
     /// In a container.
@@ -46,25 +58,96 @@ pub enum Place {
 /// A private directory and what runs commands in it.
 #[derive(Debug)]
 pub struct Native {
-    /// Its files.
-    pub jail: Jail,
     /// Runs its commands.
     pub shell: Shell,
+    /// Shell words that come before every line: what leads programs to installed packages.
+    pub preamble: String,
+    /// Last, so that nothing runs in it any more when it is removed.
+    scratch: Scratch,
+}
+
+/// A private directory, and the jail around it.
+#[derive(Debug)]
+pub struct Scratch {
+    /// Its files.
+    pub jail: Jail,
     /// Says that its server lives.
     _lock: OwnedFd,
-    /// Last, so that nothing runs in it any more when it is removed.
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Place {
+    /// An empty place.
+    pub fn new(backend: Backend) -> Self {
+        Self { backend, programs: Mutex::default(), seen: Mutex::default() }
+    }
+
     /// What it is made of, as programs read it.
     pub fn backend(&self) -> &'static str {
-        match self {
-            Self::Native(_) => "native",
+        match self.backend {
+            Backend::Native(_) => "native",
             #[cfg(feature = "container")]
-            Self::Container(_) => "container",
+            Backend::Container(_) => "container",
         }
     }
+
+    /// Whether a program was found there before. What was missing is looked for again.
+    pub fn knows(&self, program: &str) -> bool {
+        lock(&self.programs).contains(program)
+    }
+
+    /// Remembers that a program is there.
+    pub fn learn(&self, program: &'static str) {
+        lock(&self.programs).insert(program);
+    }
+
+    /// Remembers the files as they are now; what changed since they were last looked at.
+    pub fn look(&self, now: Seen) -> Changes {
+        let mut seen = lock(&self.seen);
+        let changes = now.changes_since(&seen);
+        *seen = now;
+        changes
+    }
+}
+
+impl Scratch {
+    /// Makes an empty one outside the workspace `near`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no place for it.
+    pub fn new(near: &Jail) -> anyhow::Result<Self> {
+        let parent = shell::scratch_parent(near.dir());
+        let dir = TempDir::with_prefix_in(PREFIX, parent).context("no temporary directory")?;
+        let options = Options::new().protect(Protect::Off);
+        let jail = Jail::open(dir.path(), options).context("the new directory")?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(jail.dir(), ".", flags, Mode::empty())
+            .context("the new directory")?;
+        flock(&lock, FlockOperation::NonBlockingLockShared).context("the new directory's lock")?;
+        Ok(Self { jail, _lock: lock, dir })
+    }
+
+    /// The directory itself, for the server's own files.
+    ///
+    /// # Errors
+    ///
+    /// When there is no descriptor.
+    pub fn dir(&self) -> std::io::Result<Dir> {
+        Dir::reopen_dir(&self.jail.dir())
+    }
+
+    fn shell(&self, config: &Config, network: Network) -> anyhow::Result<Shell> {
+        let mut config = config.clone();
+        self.dir.path().clone_into(&mut config.workspace);
+        config.network = network;
+        Shell::new(&config, &self.jail)
+    }
+}
+
+fn none(error: &anyhow::Error) -> Failure {
+    tracing::error!(error = format!("{error:#}"), "no disposable sandbox");
+    Failure::new(ErrorKind::Internal, "a disposable sandbox could not be made here")
 }
 
 impl Native {
@@ -75,10 +158,7 @@ impl Native {
     /// [`ErrorKind::Internal`] when there is no place for its files, [`ErrorKind::SandboxUnavailable`] below the
     /// operator's floor.
     pub fn new(config: &Config, near: &Jail, network: Network) -> Result<Self, Failure> {
-        let made = Self::make(config, near, network).map_err(|error| {
-            tracing::error!(error = format!("{error:#}"), "no disposable sandbox");
-            Failure::new(ErrorKind::Internal, "a disposable sandbox could not be made here")
-        })?;
+        let made = Self::make(config, near, network).map_err(|error| none(&error))?;
         match made.shell.refused() {
             None => Ok(made),
             Some(failure) => Err(failure),
@@ -86,19 +166,30 @@ impl Native {
     }
 
     fn make(config: &Config, near: &Jail, network: Network) -> anyhow::Result<Self> {
-        let parent = shell::scratch_parent(near.dir());
-        let dir = TempDir::with_prefix_in(PREFIX, parent).context("no temporary directory")?;
-        let options = Options::new().protect(Protect::Off);
-        let jail = Jail::open(dir.path(), options).context("the new directory")?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(jail.dir(), ".", flags, Mode::empty())
-            .context("the new directory")?;
-        flock(&lock, FlockOperation::NonBlockingLockShared).context("the new directory's lock")?;
-        let mut config = config.clone();
-        dir.path().clone_into(&mut config.workspace);
-        config.network = network;
-        let shell = Shell::new(&config, &jail)?;
-        Ok(Self { jail, shell, _lock: lock, _dir: dir })
+        let scratch = Scratch::new(near)?;
+        let shell = scratch.shell(config, network)?;
+        Ok(Self { shell, preamble: String::new(), scratch })
+    }
+
+    /// Its files.
+    pub fn jail(&self) -> &Jail {
+        &self.scratch.jail
+    }
+
+    /// Looks at its files, as `place` remembers them.
+    pub fn look(&self, place: &Place) -> Changes {
+        // A directory that cannot be opened has no files to tell of.
+        let seen = self.scratch.dir().map(|dir| Seen::below(&dir)).unwrap_or_default();
+        place.look(seen)
+    }
+
+    /// A second shell in the same directory, with another network.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Internal`] when there is none.
+    pub fn shell_with(&self, config: &Config, network: Network) -> Result<Shell, Failure> {
+        self.scratch.shell(config, network).map_err(|error| none(&error))
     }
 }
 
@@ -161,7 +252,7 @@ impl Disposables {
     pub fn end_all(&self) {
         for (id, place) in std::mem::take(&mut *lock(&self.open)) {
             #[cfg(feature = "container")]
-            if let Place::Container(contained) = &*place
+            if let Backend::Container(contained) = &place.backend
                 && let Err(error) = contained.remove()
             {
                 tracing::warn!(id, %error, "a container is left to its lifetime");

@@ -13,6 +13,8 @@ pub struct Language {
     pub program: &'static str,
     /// The shell line that runs the file.
     pub line: &'static str,
+    /// What the line makes beside the file, if it makes something.
+    pub product: Option<&'static str>,
     /// What would bring the program.
     pub brought_by: &'static str,
 }
@@ -25,6 +27,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.py",
         program: "python3",
         line: "python3 snippet.py",
+        product: None,
         brought_by: "the package python3",
     },
     Language {
@@ -33,6 +36,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.sh",
         program: "bash",
         line: "bash snippet.sh",
+        product: None,
         brought_by: "the package bash",
     },
     Language {
@@ -41,6 +45,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.sh",
         program: "sh",
         line: "sh snippet.sh",
+        product: None,
         brought_by: "an image with a shell",
     },
     Language {
@@ -49,6 +54,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.js",
         program: "node",
         line: "node snippet.js",
+        product: None,
         brought_by: "the package nodejs",
     },
     Language {
@@ -57,6 +63,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.ts",
         program: "node",
         line: "node --experimental-strip-types --no-warnings snippet.ts",
+        product: None,
         brought_by: "Node.js 22.6 or newer",
     },
     Language {
@@ -65,6 +72,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.rb",
         program: "ruby",
         line: "ruby snippet.rb",
+        product: None,
         brought_by: "the package ruby",
     },
     Language {
@@ -73,6 +81,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.pl",
         program: "perl",
         line: "perl snippet.pl",
+        product: None,
         brought_by: "the package perl",
     },
     Language {
@@ -81,6 +90,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.php",
         program: "php",
         line: "php snippet.php",
+        product: None,
         brought_by: "the package php-cli",
     },
     Language {
@@ -89,6 +99,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.go",
         program: "go",
         line: "go run snippet.go",
+        product: None,
         brought_by: "the package golang-go",
     },
     Language {
@@ -97,6 +108,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.rs",
         program: "rustc",
         line: "rustc --edition 2024 -o snippet snippet.rs && ./snippet",
+        product: Some("snippet"),
         brought_by: "the Rust toolchain, as rustup installs it",
     },
     Language {
@@ -105,6 +117,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "snippet.c",
         program: "cc",
         line: "cc -o snippet snippet.c && ./snippet",
+        product: Some("snippet"),
         brought_by: "the package gcc",
     },
     Language {
@@ -113,6 +126,7 @@ pub const LANGUAGES: &[Language] = &[
         file: "Snippet.java",
         program: "java",
         line: "java Snippet.java",
+        product: None,
         brought_by: "the package default-jdk-headless",
     },
 ];

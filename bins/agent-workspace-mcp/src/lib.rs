@@ -24,6 +24,7 @@ pub mod contained;
 pub mod container_shell;
 pub mod disposables;
 pub mod environment;
+pub mod files;
 pub mod guard;
 #[cfg(feature = "http")]
 pub mod http;
@@ -31,6 +32,7 @@ pub mod jobs;
 pub mod languages;
 mod locked;
 pub mod output_store;
+pub mod packages;
 pub mod progress;
 pub mod protected;
 #[cfg(feature = "container")]
@@ -40,6 +42,7 @@ pub mod reply;
 pub mod resources;
 pub mod running;
 pub mod schema;
+pub mod seen;
 pub mod server;
 pub mod shell;
 pub mod state;

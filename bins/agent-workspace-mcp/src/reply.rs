@@ -1,4 +1,5 @@
-//! What a tool answers: one text block for the model, one flat object of facts for programs.
+//! What a tool answers: one text block for the model (and after it a picture, where a picture is what was asked for),
+//! one flat object of facts for programs.
 //!
 //! This file alone turns outcomes and errors into MCP. A failure is an ordinary result with `isError`;
 //! a JSON-RPC error never carries something that a model should read.
@@ -6,6 +7,10 @@
 mod from_edit;
 mod from_jail;
 
+pub(crate) use from_jail::sentence;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -174,12 +179,30 @@ pub struct Reply {
     pub facts: Facts,
     /// `None` for success.
     pub error: Option<ErrorKind>,
+    /// A picture, in a block of its own after the text.
+    pub image: Option<Image>,
+}
+
+/// A picture as clients show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// `image/png` and the like.
+    pub mime_type: &'static str,
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
 }
 
 impl Reply {
     /// A success without facts.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), facts: Facts::default(), error: None }
+        Self { text: text.into(), facts: Facts::default(), error: None, image: None }
+    }
+
+    /// The same answer with this picture.
+    #[must_use]
+    pub fn image(mut self, image: Image) -> Self {
+        self.image = Some(image);
+        self
     }
 
     /// The same answer with these facts.
@@ -233,7 +256,7 @@ impl Failure {
 impl From<Failure> for Reply {
     fn from(failure: Failure) -> Self {
         let Failure { kind, text, facts } = failure;
-        Self { text, facts: facts.with("error_kind", kind), error: Some(kind) }
+        Self { text, facts: facts.with("error_kind", kind), error: Some(kind), image: None }
     }
 }
 
@@ -241,8 +264,11 @@ impl Reply {
     /// The answer on the wire. With `structured` it is there a second time, complete, for programs that ask for it,
     /// and a stored output is linked; clients of models show either copy, so without the word there is one.
     pub fn into_result(self, structured: bool) -> CallToolResult {
-        let Self { text, facts: Facts(facts), error } = self;
+        let Self { text, facts: Facts(facts), error, image } = self;
         let mut content = vec![ContentBlock::text(text.as_str())];
+        if let Some(Image { mime_type, bytes }) = image {
+            content.push(ContentBlock::image(STANDARD.encode(bytes), mime_type));
+        }
         let mut copy = None;
         if structured {
             if let Some(id) = facts.get("output_id").and_then(Value::as_str) {

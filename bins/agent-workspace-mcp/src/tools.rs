@@ -37,19 +37,6 @@ const VALIDATE: Argument = Argument::optional(
     "auto refuses Python, JSON, TOML and YAML that would not parse (default auto)",
 );
 
-/// The refusal of a path, with names that may have been meant where it is missing.
-fn not_found(session: &Session, error: workspace_jail::Error) -> Failure {
-    let workspace_jail::Error::NotFound { path } = &error else { return error.into() };
-    let near = session.workspace.jail.similar_names(path);
-    let failure = Failure::from(error);
-    if near.is_empty() {
-        return failure;
-    }
-    let near: Vec<_> =
-        near.iter().map(|path| workspace_jail::Escaped::new(path).to_string()).collect();
-    Failure::new(failure.kind(), format!("{failure}. Similar: {}", near.join(", ")))
-}
-
 /// A file's version as a caller sends it back.
 fn parse_sha256(text: &str) -> Result<workspace_jail::Sha256, Failure> {
     text.trim().parse().map_err(|_| {

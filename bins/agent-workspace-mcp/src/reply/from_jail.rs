@@ -57,7 +57,7 @@ impl From<Error> for Failure {
 }
 
 /// The library's fragment with a capital letter.
-fn sentence(fragment: &str) -> String {
+pub(crate) fn sentence(fragment: &str) -> String {
     let mut characters = fragment.chars();
     match characters.next() {
         Some(first) => first.to_uppercase().chain(characters).collect(),

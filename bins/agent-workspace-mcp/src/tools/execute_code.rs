@@ -7,11 +7,12 @@ use serde::Deserialize;
 
 use super::{Effect, Row, initialize_sandbox};
 use crate::arguments::decode;
-use crate::disposables::{Native, Place};
+use crate::disposables::{Backend, Native, Place};
 use crate::languages::{self, LANGUAGES, Language};
-use crate::reply::{ErrorKind, Failure, Reply};
+use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::running::{self, Ended, Output};
 use crate::schema::{Argument, Kind};
+use crate::seen::Changes;
 use crate::workspace::{Session, Workspace};
 
 const ARGUMENTS: &[Argument] = &[
@@ -35,7 +36,7 @@ pub(super) const ROW: Row = Row {
     name: "execute_code",
     title: "Run code in a sandbox",
     description: "Runs code in a disposable sandbox, away from the workspace and without network; files it makes stay \
-there between calls. Answers with the exit code and the output, like run_bash.",
+there between calls and are named in the answer. Answers with the exit code and the output, like run_bash.",
     effect: Effect::Runs,
     arguments: ARGUMENTS,
     call,
@@ -74,24 +75,36 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         found
     } else {
         let native = initialize_sandbox::native(workspace, false)?;
-        workspace.disposables.add(Place::Native(Box::new(native)))?
+        workspace.disposables.add(Place::new(Backend::Native(Box::new(native))))?
     };
     let mut output = Output::begin(session)?;
-    let (ended, sandbox) = match &*place {
-        Place::Native(native) => in_native(session, native, language, &code, timeout, &mut output)?,
+    let (ended, sandbox, changes) = match &place.backend {
+        Backend::Native(native) => {
+            let job = Job { session, language, code: &code, timeout };
+            let (ended, sandbox) = in_native(&job, &place, native, &mut output)?;
+            (ended, sandbox, Some(native.look(&place)))
+        }
         #[cfg(feature = "container")]
-        Place::Container(contained) => {
-            if !contained.has(language.program)? {
-                return Err(missing(language, "the image"));
-            }
-            contained.write(language.file, &code)?;
-            let ended = contained.run(language.line, timeout, &session.cancel, &mut output)?;
-            (ended, "container".to_owned())
+        Backend::Container(contained) => {
+            let job = Job { session, language, code: &code, timeout };
+            let ended = in_container(&job, &place, contained, &mut output)?;
+            // What has ended with its container has no files.
+            let seen = contained.seen(&session.cancel).ok();
+            (ended, "container".to_owned(), seen.map(|seen| place.look(seen)))
         }
     };
-    let answered = running::answer(language.line, timeout, &ended, output, &sandbox, Vec::new());
-    let named =
-        |facts: crate::reply::Facts| facts.with("sandbox_id", &id).with("backend", place.backend());
+    let mut notes = Vec::new();
+    if let Backend::Native(native) = &place.backend {
+        notes.extend(denials(workspace, native));
+    }
+    notes.extend(changes.as_ref().and_then(|changes| changes.note(&id)));
+    let answered = running::answer(language.line, timeout, &ended, output, &sandbox, notes);
+    let named = |facts: Facts| {
+        facts
+            .with("sandbox_id", &id)
+            .with("backend", place.backend())
+            .with_some("changed_files", changes.as_ref().and_then(Changes::count))
+    };
     match answered {
         Ok(mut reply) => {
             reply.facts = named(reply.facts);
@@ -101,31 +114,66 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     }
 }
 
-fn in_native(
-    session: &Session,
-    native: &Native,
-    language: &Language,
-    code: &str,
+/// What the code wanted of the network and did not get.
+fn denials(workspace: &Workspace, native: &Native) -> Vec<String> {
+    let denials: Vec<_> = native.shell.denials().iter().map(ToString::to_string).collect();
+    if !denials.is_empty() {
+        workspace.audit.denied_network(&denials);
+    }
+    denials.iter().map(|denied| format!("[network: {denied}]")).collect()
+}
+
+/// Code to be run.
+struct Job<'c> {
+    session: &'c Session,
+    language: &'static Language,
+    code: &'c str,
     timeout: Duration,
+}
+
+fn in_native(
+    job: &Job<'_>,
+    place: &Place,
+    native: &Native,
     output: &mut Output<'_>,
 ) -> Result<(Ended, String), Failure> {
-    let workspace: &Workspace = &session.workspace;
+    let Job { session, language, code, timeout } = *job;
     let rung = native.shell.rung();
-    let prepare = |line: &str| native.shell.prepare(line, native.jail.open_dir(".")?, &[]);
-    let look = format!("command -v {} >/dev/null", language.program);
-    let mut ignored = Output::begin(session)?;
-    let (found, _) = running::run(
-        prepare(&look)?,
-        workspace.config.command_timeout,
-        &session.cancel,
-        &mut ignored,
-        rung,
-    )?;
-    if found.exit_code != 0 && !found.cancelled {
-        return Err(missing(language, "this machine, as far as sandboxes see it,"));
+    let prepare = |line: &str| {
+        let line = format!("{}{line}", native.preamble);
+        native.shell.prepare(&line, native.jail().open_dir(".")?, &[])
+    };
+    if !place.knows(language.program) {
+        let look = format!("command -v {} >/dev/null", language.program);
+        let mut ignored = Output::begin(session)?;
+        let most = session.workspace.config.command_timeout;
+        let (found, _) = running::run(prepare(&look)?, most, &session.cancel, &mut ignored, rung)?;
+        match found.exit_code {
+            0 => place.learn(language.program),
+            _ if found.cancelled => {}
+            _ => return Err(missing(language, "this machine, as far as sandboxes see it,")),
+        }
     }
-    native.jail.replace(language.file, code.as_bytes(), None)?;
+    native.jail().replace(language.file, code.as_bytes(), None)?;
     running::run(prepare(language.line)?, timeout, &session.cancel, output, rung)
+}
+
+#[cfg(feature = "container")]
+fn in_container(
+    job: &Job<'_>,
+    place: &Place,
+    contained: &crate::contained::Contained,
+    output: &mut Output<'_>,
+) -> Result<Ended, Failure> {
+    let Job { session, language, code, timeout } = *job;
+    if !place.knows(language.program) {
+        if !contained.has(language.program)? {
+            return Err(missing(language, "the image"));
+        }
+        place.learn(language.program);
+    }
+    contained.write(language.file, code)?;
+    contained.run(language.line, timeout, &session.cancel, output)
 }
 
 fn missing(language: &Language, place: &str) -> Failure {

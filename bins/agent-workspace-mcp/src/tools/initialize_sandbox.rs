@@ -6,7 +6,8 @@ use serde::Deserialize;
 use super::{Effect, Row};
 use crate::arguments::decode;
 use crate::config::Network;
-use crate::disposables::{Native, Place};
+use crate::disposables::{Backend, Native, Place};
+use crate::packages::Packages;
 use crate::reply::{Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
 use crate::workspace::{Session, Workspace};
@@ -17,6 +18,12 @@ const ARGUMENTS: &[Argument] = &[
         Kind::Text,
         "container image that the engine holds (default: none; a native sandbox needs no engine)",
     ),
+    Argument::optional(
+        "language_packages",
+        Kind::Texts,
+        "packages to install first, python's or npm:NAME (native only)",
+    )
+    .also(&["packages"]),
     Argument::optional(
         "network",
         Kind::Choice(&["off", "on"]),
@@ -38,30 +45,52 @@ without network. Files in it stay until stop_sandbox. Returns its sandbox_id.",
 struct Arguments {
     image: Option<String>,
     network: Option<String>,
+    #[serde(default)]
+    language_packages: Vec<String>,
 }
 
 fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
-    let Arguments { image, network } = decode(ARGUMENTS, given)?;
+    let Arguments { image, network, language_packages } = decode(ARGUMENTS, given)?;
     let workspace = &session.workspace;
     let wants_network = network.as_deref() == Some("on");
-    let place = match image {
-        None => Place::Native(Box::new(native(workspace, wants_network)?)),
+    let packages = Packages::parse(&language_packages)?;
+    let backend = match image {
+        None => {
+            let network = packages.network(&workspace.config.network)?;
+            let mut native = native(workspace, wants_network)?;
+            if let Some(network) = network {
+                packages.install(session, &mut native, network)?;
+            }
+            Backend::Native(Box::new(native))
+        }
         Some(_) if wants_network => {
             return Err(Failure::invalid_args(
                 "a sandbox from an image has no network; leave 'image' or 'network' out",
             ));
         }
+        Some(_) if !packages.is_empty() => {
+            return Err(Failure::invalid_args(
+                "a sandbox from an image has no network to fetch packages; name an image that holds them, or leave \
+                 'image' out",
+            ));
+        }
         Some(image) => contained(session, &image)?,
     };
-    let backend = place.backend();
-    let what = match &place {
-        Place::Native(native) => format!("native, rung {}", native.shell.rung()),
+    let what = match &backend {
+        Backend::Native(native) => format!("native, rung {}", native.shell.rung()),
         #[cfg(feature = "container")]
-        Place::Container(contained) => format!("a container of {}", contained.engine()),
+        Backend::Container(contained) => format!("a container of {}", contained.engine()),
     };
+    let place = Place::new(backend);
+    if let Backend::Native(native) = &place.backend {
+        // What the installation left is not code's doing.
+        native.look(&place);
+    }
+    let backend = place.backend();
     let (id, _) = workspace.disposables.add(place)?;
+    let with = packages.told();
     let text = format!(
-        "[sandbox {id} is open: {what}]\nexecute_code(sandbox_id=\"{id}\") runs code in it, \
+        "[sandbox {id} is open: {what}{with}]\nexecute_code(sandbox_id=\"{id}\") runs code in it, \
          stop_sandbox(sandbox_id=\"{id}\") removes it with its files."
     );
     Ok(Reply::text(text).facts(Facts::default().with("sandbox_id", id).with("backend", backend)))
@@ -82,14 +111,14 @@ pub(super) fn native(workspace: &Workspace, wants_network: bool) -> Result<Nativ
 }
 
 #[cfg(feature = "container")]
-fn contained(session: &Session, image: &str) -> Result<Place, Failure> {
+fn contained(session: &Session, image: &str) -> Result<Backend, Failure> {
     let pull = &session.workspace.config.containers.pull;
     let made = crate::contained::Contained::start(image, pull, &session.cancel, &session.heard)?;
-    Ok(Place::Container(Box::new(made)))
+    Ok(Backend::Container(Box::new(made)))
 }
 
 #[cfg(not(feature = "container"))]
-fn contained(_session: &Session, _image: &str) -> Result<Place, Failure> {
+fn contained(_session: &Session, _image: &str) -> Result<Backend, Failure> {
     Err(Failure::new(
         crate::reply::ErrorKind::EngineUnavailable,
         "containers are not built into this binary; without 'image' a native sandbox needs no engine",

@@ -1,13 +1,18 @@
 //! `list_directory`: what is in one directory, directories first, noise left out and counted.
 
+use std::ffi::OsString;
+
 use rmcp::model::JsonObject;
 use serde::Deserialize;
-use workspace_jail::{EntryKind, Escaped};
+#[cfg(feature = "container")]
+use workspace_jail::NOISE;
+use workspace_jail::{EntryKind, Escaped, Listing};
 
-use super::{Effect, Row, not_found};
+use super::{Effect, Row};
 use crate::arguments::decode;
+use crate::files::{Files, Where};
 use crate::reply::{Facts, Failure, Reply};
-use crate::schema::{Argument, DIRECTORY_ALIASES, Kind};
+use crate::schema::{Argument, DIRECTORY_ALIASES, Kind, SANDBOX};
 use crate::workspace::Session;
 
 const ARGUMENTS: &[Argument] = &[
@@ -15,6 +20,7 @@ const ARGUMENTS: &[Argument] = &[
         .also(DIRECTORY_ALIASES),
     Argument::optional("offset", Kind::Integer, "entries to pass over (default 0)"),
     Argument::optional("limit", Kind::Integer, "entries to return (default 1000)"),
+    SANDBOX,
 ];
 
 pub(super) const ROW: Row = Row {
@@ -34,6 +40,50 @@ struct Arguments {
     #[serde(default)]
     offset: i64,
     limit: Option<i64>,
+    sandbox_id: Option<String>,
+}
+
+/// Entries in the order they are shown, wherever they are.
+struct Shown {
+    entries: Vec<(EntryKind, OsString)>,
+    total: u64,
+    left_out: Vec<OsString>,
+    next_offset: Option<u64>,
+    /// There are entries beyond the total, which the container would not tell.
+    more: bool,
+}
+
+impl From<Listing> for Shown {
+    fn from(listing: Listing) -> Self {
+        Self {
+            entries: listing.entries.into_iter().map(|entry| (entry.kind, entry.name)).collect(),
+            total: listing.total,
+            left_out: listing.left_out,
+            next_offset: listing.next_offset,
+            more: false,
+        }
+    }
+}
+
+#[cfg(feature = "container")]
+impl Shown {
+    /// What a container told, as the jail would have listed it.
+    fn of_container(told: crate::contained::Entries, offset: u64, limit: u64) -> Self {
+        let is_noise = |name: &OsString| NOISE.iter().any(|noise| name == *noise);
+        let (noise, mut entries): (Vec<_>, Vec<_>) =
+            told.entries.into_iter().partition(|(_, name)| is_noise(name));
+        let mut left_out: Vec<_> = noise.into_iter().map(|(_, name)| name).collect();
+        left_out.sort();
+        entries.sort_by(|(kind, name), (other_kind, other_name)| {
+            let order = |kind: &EntryKind| *kind != EntryKind::Directory;
+            (order(kind), name).cmp(&(order(other_kind), other_name))
+        });
+        let (total, end) = (entries.len() as u64, offset.saturating_add(limit));
+        let index = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let entries = entries.into_iter().skip(index(offset)).take(index(limit)).collect();
+        let next_offset = (end < total).then_some(end);
+        Self { entries, total, left_out, next_offset, more: told.more }
+    }
 }
 
 fn root() -> String {
@@ -42,29 +92,34 @@ fn root() -> String {
 
 fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     const DEFAULT_LIMIT: i64 = 1000;
-    let Arguments { path, offset, limit } = decode(ARGUMENTS, given)?;
+    let Arguments { path, offset, limit, sandbox_id } = decode(ARGUMENTS, given)?;
     let count = |name: &str, value: i64| {
         u64::try_from(value)
             .map_err(|_| Failure::invalid_args(format!("argument '{name}' must not be negative")))
     };
     let offset = count("offset", offset)?;
     let limit = count("limit", limit.unwrap_or(DEFAULT_LIMIT))?;
-    let listing = session
-        .workspace
-        .jail
-        .list(&path, offset, limit)
-        .map_err(|error| not_found(session, error))?;
+    let files = Files::of(session, sandbox_id.as_deref())?;
+    let listing = match files.place() {
+        Where::Jail(jail) => {
+            jail.list(&path, offset, limit).map_err(|error| files.not_found(error))?.into()
+        }
+        #[cfg(feature = "container")]
+        Where::Container(contained) => {
+            Shown::of_container(contained.list(&path, &session.cancel)?, offset, limit)
+        }
+    };
 
     let mut lines: Vec<String> = listing
         .entries
         .iter()
-        .map(|entry| {
-            let kind = match entry.kind {
+        .map(|(kind, name)| {
+            let kind = match kind {
                 EntryKind::Directory => "D",
                 EntryKind::Link => "L",
                 _ => "F",
             };
-            format!("[{kind}] {}", entry.shown())
+            format!("[{kind}] {}", Escaped::new(name))
         })
         .collect();
     if let Some(next) = listing.next_offset {
@@ -74,6 +129,9 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             offset + listing.entries.len() as u64,
             listing.total
         ));
+    }
+    if listing.more {
+        lines.push("[there are more entries; list them with code]".into());
     }
     if !listing.left_out.is_empty() {
         let names: Vec<_> =

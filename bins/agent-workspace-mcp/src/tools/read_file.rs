@@ -1,16 +1,23 @@
 //! `read_file`: lines of a text file, exactly; a page costs what the page holds.
+//!
+//! From a disposable sandbox also a picture, as code that plots makes one. In the workspace a picture is a binary file
+//! like any other: answers there are one block of text, always.
 
 use std::fmt::Write as _;
 
 use rmcp::model::JsonObject;
 use serde::Deserialize;
-use workspace_jail::{Error, PageRequest};
+use workspace_jail::{Error, Escaped, Jail, PageRequest};
 
-use super::{Effect, Row, not_found};
+use super::{Effect, Row};
 use crate::arguments::decode;
-use crate::reply::{ErrorKind, Facts, Failure, Reply};
-use crate::schema::{Argument, FILE_ALIASES, Kind};
+use crate::files::{Files, Readable};
+use crate::reply::{ErrorKind, Facts, Failure, Image, Reply};
+use crate::schema::{Argument, FILE_ALIASES, Kind, SANDBOX};
 use crate::workspace::Session;
+
+/// Bytes of a picture. As text it is a third longer, and clients take five million of that.
+const MOST_OF_PICTURE: u64 = 3_500_000;
 
 const ARGUMENTS: &[Argument] = &[
     Argument::required("filepath", Kind::Text, "the file, relative to the workspace root")
@@ -31,6 +38,7 @@ const ARGUMENTS: &[Argument] = &[
         Kind::Text,
         "sha256 of the version you know; answers 'unchanged' if it still holds",
     ),
+    SANDBOX,
 ];
 
 pub(super) const ROW: Row = Row {
@@ -52,20 +60,22 @@ struct Arguments {
     #[serde(default)]
     line_numbers: bool,
     if_changed_since: Option<String>,
+    sandbox_id: Option<String>,
 }
 
 fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     const DEFAULT_LIMIT: u64 = 100;
-    let Arguments { filepath, offset, limit, line_numbers, if_changed_since } =
+    let Arguments { filepath, offset, limit, line_numbers, if_changed_since, sandbox_id } =
         decode(ARGUMENTS, given)?;
     let limit = match limit {
         None => DEFAULT_LIMIT,
         Some(limit) => u64::try_from(limit)
             .map_err(|_| Failure::invalid_args("argument 'limit' must not be negative"))?,
     };
-    let jail = &session.workspace.jail;
+    let files = Files::of(session, sandbox_id.as_deref())?;
+    let file = files.readable(&filepath)?;
     if let Some(known) = if_changed_since
-        && jail.sha256(&filepath).map_err(|error| not_found(session, error))?.to_string()
+        && file.read(Jail::sha256).map_err(|error| files.not_found(error))?.to_string()
             == known.to_ascii_lowercase()
     {
         return Ok(Reply::text("unchanged").facts(Facts::default().with("sha256", known)));
@@ -73,7 +83,17 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
 
     let request =
         PageRequest::new(offset, limit).max_bytes(session.workspace.config.max_read_bytes);
-    let page = jail.read_page(&filepath, &request).map_err(|error| match error {
+    let page = match file.read(|jail, path| jail.read_page(path, &request)) {
+        // What code made is not only text.
+        Err(Error::BinaryFile { .. })
+            if !files.are_workspace()
+                && let Some(image) = picture(&file)? =>
+        {
+            return Ok(image);
+        }
+        page => page,
+    };
+    let page = page.map_err(|error| match error {
         Error::TooLarge { path, size, max } => Failure::new(
             ErrorKind::TooLarge,
             format!(
@@ -81,7 +101,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
                  ask for fewer with limit, or cut long lines with a command of run_bash"
             ),
         ),
-        error => not_found(session, error),
+        error => files.not_found(error),
     })?;
 
     let lossy = page.text();
@@ -121,6 +141,37 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         .with_some("next_offset", page.next_offset)
         .with_some("sha256", page.sha256.map(|sha256| sha256.to_string()));
     Ok(Reply::text(text).facts(facts))
+}
+
+/// The file as a picture, if it is one that clients show.
+fn picture(file: &Readable<'_>) -> Result<Option<Reply>, Failure> {
+    let snapshot = match file.read(|jail, path| jail.read(path, MOST_OF_PICTURE)) {
+        Ok(snapshot) => snapshot,
+        Err(Error::TooLarge { path, size, max }) => {
+            return Err(Failure::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "'{}' is binary and has {size} bytes; a picture of up to {max} bytes can be shown: make a smaller one",
+                    Escaped::new(&path)
+                ),
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let bytes = snapshot.bytes;
+    let mime_type = match bytes.as_slice() {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        _ => return Ok(None),
+    };
+    let facts = Facts::default()
+        .with("mime_type", mime_type)
+        .with("bytes", bytes.len())
+        .with("sha256", snapshot.sha256.to_string());
+    let text = format!("[{mime_type}, {} bytes]", bytes.len());
+    Ok(Some(Reply::text(text).facts(facts).image(Image { mime_type, bytes })))
 }
 
 fn numbered(text: &str, first: u64) -> String {

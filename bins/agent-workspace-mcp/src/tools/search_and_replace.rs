@@ -7,8 +7,9 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use workspace_jail::{Error, Intent};
 
-use super::{Effect, Row, VALIDATE, not_found};
+use super::{Effect, Row, VALIDATE};
 use crate::arguments::decode;
+use crate::files::Files;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::schema::{Argument, FILE_ALIASES, Kind};
 use crate::workspace::Session;
@@ -94,7 +95,9 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     // A missing file is missing before it is protected.
     let allowed = jail.check_write(&filepath, Intent::Replace, 0, max_bytes);
     let before = match (allowed, jail.read_text(&filepath, max_bytes)) {
-        (_, Err(missing @ Error::NotFound { .. })) => return Err(not_found(session, missing)),
+        (_, Err(missing @ Error::NotFound { .. })) => {
+            return Err(Files::workspace(session).not_found(missing));
+        }
         (Err(refused), _) => return Err(refused.into()),
         (Ok(()), Err(Error::TooLarge { size, max, .. })) => {
             return Err(Failure::new(

@@ -4,8 +4,9 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 use workspace_jail::{Error, Escaped, GrepOptions, Grepped};
 
-use super::{Effect, Row, not_found};
+use super::{Effect, Row};
 use crate::arguments::decode;
+use crate::files::Files;
 use crate::reply::{Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
 use crate::workspace::Session;
@@ -75,7 +76,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             Error::InvalidPattern { reason, .. } => {
                 Failure::invalid_args(format!("Unusable pattern: {reason}"))
             }
-            error => not_found(session, error),
+            error => Files::workspace(session).not_found(error),
         })?;
     let lines = found.files.iter().flat_map(|file| &file.lines);
     let count = lines.filter(|line| line.is_match).count();

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Effect, Row};
 use crate::arguments::decode;
 #[cfg(feature = "container")]
-use crate::disposables::Place;
+use crate::disposables::Backend;
 use crate::reply::{ErrorKind, Facts, Failure, Reply};
 use crate::schema::{Argument, Kind};
 use crate::workspace::Session;
@@ -39,7 +39,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         ));
     };
     #[cfg(feature = "container")]
-    if let Place::Container(contained) = &*place {
+    if let Backend::Container(contained) = &place.backend {
         contained.remove().map_err(|error| {
             tracing::warn!(
                 error = crate::shell::with_source(&error),
