@@ -203,8 +203,9 @@ impl Packages {
     }
 }
 
-/// The interpreter is the one that code would run by without packages. `uv` may not fetch another.
-const PYTHON: &str = r#"python=$(command -v python3) || exit 97
+/// The interpreter is the one that code would run by without packages, itself and not a version manager's shim, which may
+/// want to write beside itself after an installation. `uv` may not fetch another.
+const PYTHON: &str = r#"python=$(python3 -c 'import sys; print(sys.executable)') || exit 97
 if command -v uv >/dev/null; then
   add() { uv venv -q --no-python-downloads --python "$python" .venv && uv pip install --no-progress --python .venv/bin/python -- "$@"; }
 elif "$python" -m pip --version >/dev/null 2>&1; then

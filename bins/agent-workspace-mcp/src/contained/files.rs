@@ -51,8 +51,8 @@ impl Contained {
     ///
     /// Names are the container's: any bytes but `/` and NUL.
     pub fn list(&self, path: &str, cancel: &Cancel) -> Result<Entries, Failure> {
-        let place = Place::parse(path)?;
-        let (code, told) = self.tell(scripts::LIST, [place.whole()], MOST_LISTING, cancel)?;
+        let Place { dir, name } = Place::parse(path)?;
+        let (code, told) = self.tell(scripts::LIST, [dir, name], MOST_LISTING, cancel)?;
         if code != 0 && code != MORE {
             return Err(refused(code, path));
         }
@@ -323,11 +323,6 @@ impl Place {
         };
         let dir = std::iter::once(".").chain(names).collect::<Vec<_>>().join("/");
         Ok(Self { dir, name: name.unwrap_or(".").to_owned() })
-    }
-
-    /// The same as one path.
-    fn whole(&self) -> String {
-        if self.name == "." { self.dir.clone() } else { format!("{}/{}", self.dir, self.name) }
     }
 }
 

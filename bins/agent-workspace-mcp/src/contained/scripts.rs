@@ -63,14 +63,63 @@ exit 0
 /// The account of all files; see [`Seen::parse`](crate::seen::Seen::parse).
 pub(super) const ACCOUNT: &str = concat!("exec 2>/dev/null\n", account!());
 
-/// `$1` a directory: its entries, each a letter (`D`, `F`, `L`), the name and NUL.
-pub(super) const LIST: &str = r#"
+/// Goes to directory `$dir` and follows links at `$name`, until `$name` is in the working directory and no link.
+/// Missing directories are refused (`$make` empty), end the script with success (`look`) or are made (`make`). With
+/// `$create`, a name that is taken, by a link too, is refused once it is known not to lead out.
+macro_rules! resolve {
+    () => {
+        r#"
+left=40 taken=
+while :; do
+  at=$dir
+  while ! [ -e "$at" ] && ! [ -L "$at" ]; do
+    case $at in ./*/*) at=${at%/*} ;; *) at=. ;; esac
+  done
+  if ! cd -P "$at"; then
+    [ -d "$at" ] && exit 88
+    [ -e "$at" ] && exit 84
+    exit 83
+  fi
+  case $PWD/ in /work/*) ;; *) exit 81 ;; esac
+  if [ "$at" != "$dir" ]; then
+    [ -z "$taken" ] || exit 85
+    [ -n "$make" ] || exit 83
+    [ -w . ] || exit 88
+    [ "$make" = make ] || exit 0
+    rest=./${dir#"$at"/}
+    mkdir -p "$rest" || exit 89
+    cd -P "$rest" || exit 83
+    case $PWD/ in /work/*) ;; *) exit 81 ;; esac
+  fi
+  if [ -n "$create" ] && { [ -e "./$name" ] || [ -L "./$name" ]; }; then taken=yes; fi
+  [ -L "./$name" ] || break
+  left=$((left - 1))
+  [ $left -gt 0 ] || exit 82
+  to=$(readlink "./$name" && echo .) || exit 87
+  to=${to%??}
+  case $to in
+    /*) exit 81 ;;
+    */*) dir=./${to%/*} name=${to##*/} ;;
+    *) dir=. name=$to ;;
+  esac
+  [ -n "$name" ] || name=.
+done
+[ -z "$taken" ] || exit 85
+"#
+    };
+}
+
+/// `$1` a directory, `$2` a directory in it: its entries, each a letter (`D`, `F`, `L`), the name and NUL.
+pub(super) const LIST: &str = concat!(
+    r#"
 exec 2>/dev/null
-if ! cd -P "$1"; then
-  [ -d "$1" ] && exit 88
-  [ -e "$1" ] && exit 84
-  exit 83
-fi
+dir=$1 name=$2 create= make=
+"#,
+    resolve!(),
+    r#"
+[ -e "./$name" ] || exit 83
+[ -d "./$name" ] || exit 84
+cd -P "./$name" || exit 88
 case $PWD/ in /work/*) ;; *) exit 81 ;; esac
 [ -r . ] || exit 88
 left=10000
@@ -86,51 +135,8 @@ for name in .* *; do
   printf '%s%s\0' $kind "$name"
 done
 exit 0
-"#;
-
-/// Goes to directory `$dir` and follows links at `$name`, until `$name` is in the working directory and no link.
-/// Missing directories are refused (`$make` empty), end the script with success (`look`) or are made (`make`). With
-/// `$create`, a name that is taken is refused.
-macro_rules! resolve {
-    () => {
-        r#"
-left=40
-while :; do
-  at=$dir
-  while ! [ -e "$at" ] && ! [ -L "$at" ]; do
-    case $at in ./*/*) at=${at%/*} ;; *) at=. ;; esac
-  done
-  if ! cd -P "$at"; then
-    [ -d "$at" ] && exit 88
-    [ -e "$at" ] && exit 84
-    exit 83
-  fi
-  case $PWD/ in /work/*) ;; *) exit 81 ;; esac
-  if [ "$at" != "$dir" ]; then
-    [ -n "$make" ] || exit 83
-    [ -w . ] || exit 88
-    [ "$make" = make ] || exit 0
-    rest=./${dir#"$at"/}
-    mkdir -p "$rest" || exit 89
-    cd -P "$rest" || exit 83
-    case $PWD/ in /work/*) ;; *) exit 81 ;; esac
-  fi
-  if [ -n "$create" ] && { [ -e "./$name" ] || [ -L "./$name" ]; }; then exit 85; fi
-  [ -L "./$name" ] || break
-  left=$((left - 1))
-  [ $left -gt 0 ] || exit 82
-  to=$(readlink "./$name" && echo .) || exit 87
-  to=${to%??}
-  case $to in
-    /*) exit 81 ;;
-    */*) dir=./${to%/*} name=${to##*/} ;;
-    *) dir=. name=$to ;;
-  esac
-  [ -n "$name" ] || name=.
-done
 "#
-    };
-}
+);
 
 /// `$1` a directory, `$2` a name in it, `$3` how many bytes of that file.
 pub(super) const FETCH: &str = concat!(

@@ -9,6 +9,7 @@
 
 mod harness;
 mod jobs;
+mod place;
 
 mod beside_tools;
 mod cases;
@@ -24,10 +25,13 @@ mod http;
 mod image;
 mod list_directory;
 mod network;
+mod packages;
 mod protocol;
 mod read_file;
 mod read_output;
 mod run_bash;
+mod sandbox_files;
+mod sandbox_limits;
 mod sandboxes;
 mod search_and_replace;
 mod search_content;

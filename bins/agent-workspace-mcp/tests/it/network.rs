@@ -30,14 +30,14 @@ fn upstream() -> SocketAddr {
     address
 }
 
-fn allowing(rules: &str) -> Session {
+pub(crate) fn allowing(rules: &str) -> Session {
     Session::with("//- a\n", |config| {
         config.network = Network::Allow(HostRules::parse(rules).unwrap());
     })
 }
 
 /// Whether there is an allow-list here at all: without namespaces there is no network to be let out of.
-fn has_proxy(test: &str, session: &Session) -> bool {
+pub(crate) fn has_proxy(test: &str, session: &Session) -> bool {
     if require(test, testkit::program("curl")).is_none() {
         return false;
     }
@@ -108,7 +108,7 @@ fn without_a_list_there_is_no_proxy_and_no_network() {
 }
 
 /// What the wider tests need of the world: `.ci/setup` names it.
-fn package_index() -> Result<(String, String, String), Missing> {
+pub(crate) fn package_index() -> Result<(String, String, String), Missing> {
     let variable = |name: &str| {
         std::env::var(name)
             .map_err(|_| Missing(format!("a package index: {name} is not set; .ci/setup sets it")))
