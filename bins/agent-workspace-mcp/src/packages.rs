@@ -214,7 +214,7 @@ else exit 97; fi
 add"#;
 
 const JAVASCRIPT: &str = "command -v npm >/dev/null || exit 97
-npm install --prefix . --no-save --no-package-lock --no-audit --no-fund --no-progress --";
+npm install --prefix . --no-save --no-package-lock --no-audit --no-fund --no-progress --no-update-notifier --";
 
 /// Shell words that tell installers the operator's own index. An address with credentials is not told: what is installed
 /// could read it.
