@@ -2,17 +2,20 @@
 //!
 //! A native one is a private directory with the confinement of commands around it, made in milliseconds without a
 //! daemon; one from an image is a hardened container of a Docker or Podman engine. Invariants: an id names one
-//! place until it is stopped; all of them end with the server; what a killed server left is removed by the next
+//! place until it is stopped; what runs in a place ends before the place goes; all of them end with the server; what a killed server left is removed by the next
 //! one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use proc_runner::Cancel;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use tempfile::TempDir;
 use workspace_jail::{Jail, Options, Protect};
@@ -25,13 +28,52 @@ use crate::shell::{self, Shell};
 
 /// Places that may be open at once.
 const MOST_OPEN: usize = 16;
+/// How long calls in a place that is closed have to leave it: a command's own grace, and more.
+const LEAVING: Duration = Duration::from_secs(10);
 /// Beginning of a native place's name.
 const PREFIX: &str = "agent-disposable-";
 
 /// The open places of one server.
 #[derive(Debug, Default)]
 pub struct Disposables {
-    open: Mutex<BTreeMap<String, Arc<Place>>>,
+    open: Mutex<BTreeMap<String, Open>>,
+}
+
+/// An open place, and the calls that are in it.
+#[derive(Debug, Clone)]
+struct Open {
+    place: Arc<Place>,
+    visits: Arc<Visits>,
+}
+
+/// The calls in a place, each by a number, with what ends it.
+#[derive(Debug, Default)]
+struct Visits {
+    inside: Mutex<Inside>,
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    entered: u64,
+    calls: BTreeMap<u64, Cancel>,
+}
+
+/// One call in a place, which lasts at least as long.
+#[derive(Debug)]
+pub struct Visit {
+    /// The place's id.
+    pub id: String,
+    /// Let go before the ticket, which tells that the call has left.
+    place: Arc<Place>,
+    ticket: Ticket,
+}
+
+/// The proof that a call is in a place.
+#[derive(Debug)]
+struct Ticket {
+    visits: Arc<Visits>,
+    number: u64,
 }
 
 /// One place, with what is known about it.
@@ -194,12 +236,12 @@ impl Native {
 }
 
 impl Disposables {
-    /// Adds a place and tells its id.
+    /// Adds a place and enters it, for a call that `cancel` ends.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Busy`] when too many are open; the place is gone then.
-    pub fn add(&self, place: Place) -> Result<(String, Arc<Place>), Failure> {
+    pub fn add(&self, place: Place, cancel: &Cancel) -> Result<Visit, Failure> {
         let mut open = lock(&self.open);
         if open.len() >= MOST_OPEN {
             return Err(Failure::new(
@@ -211,21 +253,22 @@ impl Disposables {
         crate::output_store::fill_random(&mut random)
             .map_err(|error| Failure::new(ErrorKind::Internal, format!("no id: {error}")))?;
         let id = format!("sandbox-{:08x}", u32::from_le_bytes(random));
-        let place = Arc::new(place);
-        open.insert(id.clone(), Arc::clone(&place));
-        Ok((id, place))
+        let added = Open { place: Arc::new(place), visits: Arc::default() };
+        let visit = added.enter(&id, cancel);
+        open.insert(id, added);
+        Ok(visit)
     }
 
-    /// The place of that id, or the only one that is open; `None` when none is.
+    /// Enters the place of that id, or the only one that is open; `None` when none is.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::UnknownId`] for an id that is not open, [`ErrorKind::InvalidArgs`] when several are open and
     /// none was named.
-    pub fn get(&self, id: Option<&str>) -> Result<Option<(String, Arc<Place>)>, Failure> {
+    pub fn get(&self, id: Option<&str>, cancel: &Cancel) -> Result<Option<Visit>, Failure> {
         let open = lock(&self.open);
         if let Some(id) = id {
-            let found = open.get(id).map(|place| (id.to_owned(), Arc::clone(place)));
+            let found = open.get(id).map(|found| found.enter(id, cancel));
             return found.map(Some).ok_or_else(|| {
                 Failure::new(
                     ErrorKind::UnknownId,
@@ -240,25 +283,69 @@ impl Disposables {
                 ids.join(", ")
             )));
         }
-        Ok(open.first_key_value().map(|(id, place)| (id.clone(), Arc::clone(place))))
+        Ok(open.first_key_value().map(|(id, found)| found.enter(id, cancel)))
     }
 
-    /// Takes a place out of the open ones.
-    pub fn remove(&self, id: &str) -> Option<Arc<Place>> {
-        lock(&self.open).remove(id)
+    /// Takes a place out of the open ones, and lets it go when the calls that are in it have ended and left.
+    pub fn close(&self, visit: Visit) {
+        let open = lock(&self.open).remove(&visit.id);
+        visit.end_others();
+        drop((visit, open));
     }
 
     /// Ends all of them. To be called within a runtime where there are containers.
     pub fn end_all(&self) {
-        for (id, place) in std::mem::take(&mut *lock(&self.open)) {
+        for (id, open) in std::mem::take(&mut *lock(&self.open)) {
             #[cfg(feature = "container")]
-            if let Backend::Container(contained) = &place.backend
+            if let Backend::Container(contained) = &open.place.backend
                 && let Err(error) = contained.remove()
             {
                 tracing::warn!(id, %error, "a container is left to its lifetime");
             }
-            drop((id, place));
+            drop((id, open));
         }
+    }
+}
+
+impl Open {
+    fn enter(&self, id: &str, cancel: &Cancel) -> Visit {
+        let mut inside = lock(&self.visits.inside);
+        inside.entered += 1;
+        let number = inside.entered;
+        inside.calls.insert(number, cancel.clone());
+        let ticket = Ticket { visits: Arc::clone(&self.visits), number };
+        Visit { id: id.to_owned(), place: Arc::clone(&self.place), ticket }
+    }
+}
+
+impl Visit {
+    /// Ends the other calls that are in the place, and waits until they have left.
+    pub fn end_others(&self) {
+        let Ticket { visits, number } = &self.ticket;
+        let inside = lock(&visits.inside);
+        for (_, cancel) in inside.calls.iter().filter(|(other, _)| *other != number) {
+            cancel.cancel();
+        }
+        let are_others = |inside: &mut Inside| inside.calls.keys().any(|other| other != number);
+        let waited = visits.left.wait_timeout_while(inside, LEAVING, are_others);
+        if waited.is_err() || waited.is_ok_and(|(_, waited)| waited.timed_out()) {
+            tracing::warn!(id = self.id, "calls in a sandbox do not end; it goes when they have");
+        }
+    }
+}
+
+impl Deref for Visit {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        lock(&self.visits.inside).calls.remove(&self.number);
+        self.visits.left.notify_all();
     }
 }
 

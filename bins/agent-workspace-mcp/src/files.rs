@@ -4,11 +4,9 @@
 //! a file is fetched into a private directory first, and read there as if it had been in the workspace: what is said of
 //! pages, text and limits holds for it without being written twice.
 
-use std::sync::Arc;
-
 use workspace_jail::{Error, Jail};
 
-use crate::disposables::{Backend, Place};
+use crate::disposables::{Backend, Visit};
 use crate::reply::{ErrorKind, Failure};
 use crate::seen::Seen;
 use crate::workspace::Session;
@@ -17,7 +15,7 @@ use crate::workspace::Session;
 #[derive(Debug)]
 pub struct Files<'s> {
     session: &'s Session,
-    place: Option<Arc<Place>>,
+    place: Option<Visit>,
 }
 
 /// Where files are.
@@ -62,7 +60,7 @@ impl<'s> Files<'s> {
     pub fn of(session: &'s Session, sandbox_id: Option<&str>) -> Result<Self, Failure> {
         let place = match sandbox_id {
             None => None,
-            Some(id) => session.workspace.disposables.get(Some(id))?.map(|(_, place)| place),
+            id => session.workspace.disposables.get(id, &session.cancel)?,
         };
         Ok(Self { session, place })
     }

@@ -143,10 +143,10 @@ impl Contained {
         crate::output_store::fill_random(&mut random)
             .map_err(|error| Failure::new(ErrorKind::Internal, format!("no name: {error}")))?;
         let upload = format!(".upload-{:016x}", u64::from_le_bytes(random));
-        let stored = self.upload(&upload, path, content, cancel).and_then(|()| {
-            let create = if create { "create" } else { "" };
-            let arguments =
-                [dir, name, create.to_owned(), upload.clone(), content.len().to_string()];
+        let stored = self.upload(&upload, path, content, cancel).and_then(|rest| {
+            let create = if create { "create" } else { "" }.to_owned();
+            let arguments = [dir, name, create, upload.clone(), content.len().to_string()];
+            let arguments = arguments.into_iter().chain(rest);
             let (code, told) = self.tell(scripts::COMMIT, arguments, MOST_ACCOUNT, cancel)?;
             match (code, told.split_first()) {
                 (0, Some((done, account))) => Ok((*done == b'C', Seen::parse(account))),
@@ -160,27 +160,29 @@ impl Contained {
         stored
     }
 
+    /// Uploads what one command cannot take; the pieces that are left for the last.
     fn upload(
         &self,
         upload: &str,
         path: &str,
         content: &str,
         cancel: &Cancel,
-    ) -> Result<(), Failure> {
+    ) -> Result<Vec<String>, Failure> {
         let mut rest = content;
         loop {
-            let mut arguments = vec![upload.to_owned()];
-            while arguments.len() <= PIECES && !rest.is_empty() {
+            let mut pieces = Vec::new();
+            while pieces.len() < PIECES && !rest.is_empty() {
                 let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE.min(rest.len())));
                 rest = after;
-                arguments.push(escaped(piece));
+                pieces.push(escaped(piece));
             }
+            if rest.is_empty() {
+                return Ok(pieces);
+            }
+            let arguments = std::iter::once(upload.to_owned()).chain(pieces);
             let code = self.script(scripts::ADD, arguments, Some(cancel), |_| {})?;
             if code != 0 {
                 return Err(refused(code, path));
-            }
-            if rest.is_empty() {
-                return Ok(());
             }
         }
     }

@@ -192,13 +192,15 @@ exit 0
 pub(super) const GIVE_UP: &str = r#"rm -f "/work/$1""#;
 
 /// `$1` a directory, `$2` a name in it, `$3` not empty to refuse a name that is taken, `$4` the name of an upload, `$5`
-/// its size: gives the upload that name. Says `C` for a file that is new, else `R`, then the account of all files.
+/// its size, the rest what is added to it first: gives the upload that name. Says `C` for a file that is new, else `R`, then the account of all files.
 pub(super) const COMMIT: &str = concat!(
     r#"
 exec 2>/dev/null
-dir=$1 name=$2 create=$3 make=make upload=/work/$4
+dir=$1 name=$2 create=$3 make=make upload=/work/$4 size=$5
+shift 5
 trap 'rm -f "$upload"' EXIT
-[ "$(wc -c <"$upload")" -eq "$5" ] || exit 89
+for piece do printf %b "$piece" || exit 89; done >>"$upload" || exit 89
+[ "$(wc -c <"$upload")" -eq "$size" ] || exit 89
 "#,
     resolve!(),
     replaceable!(),

@@ -71,11 +71,12 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         ));
     }
     let timeout = running::timeout(workspace, timeout)?.unwrap_or(workspace.config.command_timeout);
-    let (id, place) = if let Some(found) = workspace.disposables.get(sandbox_id.as_deref())? {
+    let disposables = &workspace.disposables;
+    let place = if let Some(found) = disposables.get(sandbox_id.as_deref(), &session.cancel)? {
         found
     } else {
         let native = initialize_sandbox::native(workspace, false)?;
-        workspace.disposables.add(Place::new(Backend::Native(Box::new(native))))?
+        disposables.add(Place::new(Backend::Native(Box::new(native))), &session.cancel)?
     };
     let mut output = Output::begin(session)?;
     let (ended, sandbox, changes) = match &place.backend {
@@ -97,11 +98,11 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     if let Backend::Native(native) = &place.backend {
         notes.extend(denials(workspace, native));
     }
-    notes.extend(changes.as_ref().and_then(|changes| changes.note(&id)));
+    notes.extend(changes.as_ref().and_then(|changes| changes.note(&place.id)));
     let answered = running::answer(language.line, timeout, &ended, output, &sandbox, notes);
     let named = |facts: Facts| {
         facts
-            .with("sandbox_id", &id)
+            .with("sandbox_id", &place.id)
             .with("backend", place.backend())
             .with_some("changed_files", changes.as_ref().and_then(Changes::count))
     };

@@ -87,7 +87,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         native.look(&place);
     }
     let backend = place.backend();
-    let (id, _) = workspace.disposables.add(place)?;
+    let id = workspace.disposables.add(place, &session.cancel)?.id.clone();
     let with = packages.told();
     let text = format!(
         "[sandbox {id} is open: {what}{with}]\nexecute_code(sandbox_id=\"{id}\") runs code in it, \

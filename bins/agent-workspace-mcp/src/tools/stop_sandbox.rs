@@ -18,7 +18,7 @@ const ARGUMENTS: &[Argument] =
 pub(super) const ROW: Row = Row {
     name: "stop_sandbox",
     title: "Remove disposable sandbox",
-    description: "Removes a disposable sandbox with all its files.",
+    description: "Removes a disposable sandbox with all its files; what runs in it is ended.",
     effect: Effect::Runs,
     arguments: ARGUMENTS,
     call,
@@ -32,12 +32,13 @@ struct Arguments {
 fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let Arguments { sandbox_id } = decode(ARGUMENTS, given)?;
     let disposables = &session.workspace.disposables;
-    let Some((id, place)) = disposables.get(sandbox_id.as_deref())? else {
+    let Some(place) = disposables.get(sandbox_id.as_deref(), &session.cancel)? else {
         return Err(Failure::new(
             ErrorKind::UnknownId,
             "no sandbox is open; initialize_sandbox opens one",
         ));
     };
+    place.end_others();
     #[cfg(feature = "container")]
     if let Backend::Container(contained) = &place.backend {
         contained.remove().map_err(|error| {
@@ -48,8 +49,8 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             Failure::new(ErrorKind::EngineUnavailable, format!("{error}; try again"))
         })?;
     }
-    let backend = place.backend();
-    disposables.remove(&id);
+    let (id, backend) = (place.id.clone(), place.backend());
+    disposables.close(place);
     let facts = Facts::default().with("sandbox_id", &id).with("backend", backend);
     Ok(Reply::text(format!("[sandbox {id} is removed]")).facts(facts))
 }

@@ -5,17 +5,10 @@ use testkit::require;
 
 use crate::harness::{Answer, Session};
 use crate::network::{allowing, has_proxy, package_index};
+use crate::place::{Backend, Place};
 
 fn run(session: &Session, code: &str) -> Answer {
     session.call("execute_code", json!({"code": code}))
-}
-
-/// Native places beside the session's workspace.
-fn places(session: &Session) -> Vec<String> {
-    let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    drop(session.call("list_directory", json!({})));
-    names.filter(|name| name.starts_with("agent-disposable-")).collect()
 }
 
 #[test]
@@ -76,18 +69,27 @@ fn what_cannot_be_installed_leaves_no_sandbox_and_what_the_installer_said() {
     if !has_proxy(test, &session) {
         return;
     }
-    let before = places(&session);
     let answer = refused(&session, "six==0.0.0.1");
-    assert!(
-        answer.text.starts_with("[Exit code: ") && answer.text.contains("six==0.0.0.1"),
-        "{answer:?}"
-    );
-    assert_eq!(places(&session), before);
+    assert!(answer.text.starts_with("[Exit code: "), "{answer:?}");
+    assert!(answer.text.contains("six==0.0.0.1"), "{answer:?}");
     // An index that is not on the operator's list.
     let elsewhere = allowing("other.example.net");
     let answer = refused(&elsewhere, "six");
     assert!(answer.text.contains("[network: host "), "{answer:?}");
     assert!(answer.text.contains("is not on the allow-list"), "{answer:?}");
+}
+
+#[test]
+fn a_failed_installation_leaves_no_directory() {
+    let test = "a_failed_installation_leaves_no_directory";
+    let Some((_, _, hosts)) = require(test, package_index()) else { return };
+    let arguments = ["--network", &format!("allow={hosts}")];
+    let Some(mut place) = Place::open(test, Backend::Native, &arguments) else { return };
+    let before = place.directories();
+    assert_eq!(before.len(), 1);
+    let answer = place.raw("initialize_sandbox", json!({"packages": ["six==0.0.0.1"]}));
+    assert_eq!(answer["isError"], true, "{answer}");
+    assert_eq!(place.directories(), before);
 }
 
 #[test]

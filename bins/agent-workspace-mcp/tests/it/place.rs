@@ -1,5 +1,7 @@
 //! A disposable sandbox behind the real binary, native or in a container, so that one test can hold both to one answer.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
@@ -21,7 +23,12 @@ pub(crate) struct Place {
     pub(crate) server: Binary,
     pub(crate) id: String,
     requests: u64,
+    /// Held while there is a container.
+    _turn: Option<MutexGuard<'static, ()>>,
 }
+
+/// One test at a time has containers: an engine that is asked by all at once answers none of them in time.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// The variables of the test engine.
 pub(crate) fn variable(name: &str) -> Result<String, Missing> {
@@ -47,13 +54,14 @@ impl Place {
             Backend::Small => Some(require(test, variable("AGENT_WORKSPACE_TEST_IMAGE"))?),
             Backend::Usual => Some(require(test, variable("AGENT_WORKSPACE_TEST_BASE_IMAGE"))?),
         };
+        let turn = image.is_some().then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let fixture = Fixture::new("//- secret.txt\nSECRET-OF-THE-WORKSPACE\n");
         let temporary = fixture.base().join("tmp");
         std::fs::create_dir(&temporary).unwrap();
         let variables = [("DOCKER_HOST", engine.as_str()), ("TMPDIR", temporary.to_str().unwrap())];
         let mut server = Binary::start(&fixture, arguments, &variables);
         server.hello("2025-11-25");
-        let mut place = Self { fixture, server, id: String::new(), requests: 0 };
+        let mut place = Self { fixture, server, id: String::new(), requests: 0, _turn: turn };
         place.id = place.another(image.as_deref());
         Some(place)
     }

@@ -244,3 +244,19 @@ fn what_code_changes_is_named_and_what_it_leaves_alone_is_not() {
         );
     });
 }
+
+#[test]
+fn a_file_is_read_while_code_runs() {
+    each("a_file_is_read_while_code_runs", |place| {
+        place.ok("write_file", json!({"filepath": "f", "content": "here\n"}));
+        let code =
+            json!({"language": "sh", "code": "sleep 2; echo done > f", "sandbox_id": place.id});
+        let params = json!({"name": "execute_code", "arguments": code});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": params});
+        place.server.send(&request.to_string());
+        // A container does one thing after another, a directory does not.
+        let text = place.ok("read_file", json!({"filepath": "f"}));
+        assert!(text == "here\n" || text == "done\n", "{text}");
+    });
+}

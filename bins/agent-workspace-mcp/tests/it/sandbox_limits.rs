@@ -1,9 +1,11 @@
 //! What holds code in a disposable sandbox, seen to hold, and what is left when it is removed: nothing. The same code and
 //! the same answers on both backends.
 
+use std::time::Instant;
+
 use serde_json::json;
 
-use crate::harness::is_running;
+use crate::harness::{PATIENCE, is_running};
 use crate::place::{Backend, Place, engine, variable};
 
 fn each(test: &str, check: impl Fn(&mut Place, Backend)) {
@@ -107,7 +109,6 @@ fn a_place_that_is_removed_leaves_nothing() {
         let is_mounted = |of: &str| {
             std::fs::read_to_string(format!("/proc/{of}/mountinfo")).unwrap().contains(&name)
         };
-        let begun = children();
         assert_eq!(
             is_mounted("self"),
             backend != Backend::Native,
@@ -124,12 +125,43 @@ fn a_place_that_is_removed_leaves_nothing() {
         place.ok("stop_sandbox", json!({}));
         assert!(!is_running(&mark));
         assert_eq!(place.directories(), Vec::<String>::new());
-        assert_eq!(children(), begun);
+        assert_eq!(children(), 0);
         assert_eq!(container(pid), None);
         for of in ["self", "1", &pid.to_string()] {
             assert!(!is_mounted(of), "{name} in {of}");
         }
         place.refused("read_file", json!({"filepath": "kept"}), "unknown_id");
+    });
+}
+
+#[test]
+fn a_place_is_removed_with_the_code_that_runs_in_it() {
+    each("a_place_is_removed_with_the_code_that_runs_in_it", |place, backend| {
+        let mark = format!("mk-ends-{}-{backend:?}", std::process::id());
+        let code = format!("setsid bash -c 'exec -a {mark} sleep 300' & echo begun; sleep 300");
+        let arguments = json!({"language": "bash", "code": code, "sandbox_id": place.id});
+        let params = json!({"name": "execute_code", "arguments": arguments});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": params});
+        place.server.send(&request.to_string());
+        let begun = Instant::now();
+        while !is_running(&mark) {
+            assert!(begun.elapsed() < PATIENCE, "the code does not begin");
+            std::thread::yield_now();
+        }
+        let id = place.id.clone();
+        let request = json!({"jsonrpc": "2.0", "id": 901, "method": "tools/call",
+            "params": {"name": "stop_sandbox", "arguments": {"sandbox_id": id}}});
+        place.server.send(&request.to_string());
+        let mut answers = [place.server.receive(), place.server.receive()];
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        let [code, stop] = answers;
+        assert!(stop.to_string().contains("is removed"), "{stop}");
+        let facts = &code["result"]["_meta"]["agent-workspace/result"];
+        assert_eq!(facts["error_kind"], "cancelled", "{code}");
+        assert!(code.to_string().contains("[cancelled]\\nbegun"), "{code}");
+        assert!(!is_running(&mark));
+        assert_eq!(place.directories(), Vec::<String>::new());
     });
 }
 
