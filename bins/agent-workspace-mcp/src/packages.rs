@@ -4,7 +4,7 @@
 //! place is handed out. Python packages go into a virtual environment, `.venv`, JavaScript ones into `node_modules`;
 //! both are names that listings pass over. Invariants: what a caller writes reaches an installer as one word of a
 //! package's form, never as an option, an address, a path or shell text; a failed installation leaves no place.
-//! Non-goals: lock files, other installers' languages, packages for containers (an image holds them).
+//! Non-goals: lock files, languages beside these two, packages for containers (an image holds them).
 //!
 //! # Threats
 //!

@@ -1,7 +1,8 @@
 //! Files of a container, through its own shell.
 //!
-//! The engine's archive of a container need not hold its memory-backed directories, and the place is one; commands
-//! see it always. Invariants: what a container answers is bounded in bytes, entries and time; a path that steps out of
+//! Not through the engine's archive requests: the place is memory-backed, and Docker's archive of a container holds no
+//! tmpfs (<https://docs.docker.com/reference/cli/docker/container/cp/>). Podman's does, and follows links out of the
+//! place. Commands see the place on both, as code in it does. Invariants: what a container answers is bounded in bytes, entries and time; a path that steps out of
 //! the place is refused, with the words of the workspace's files. Non-goal: to hide a container's own files from its
 //! caller, who may run anything there.
 

@@ -79,25 +79,22 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         disposables.add(Place::new(Backend::Native(Box::new(native))), &session.cancel)?
     };
     let mut output = Output::begin(session)?;
+    let job = Job { session, language, code: &code, timeout };
+    let mut notes = Vec::new();
     let (ended, sandbox, changes) = match &place.backend {
         Backend::Native(native) => {
-            let job = Job { session, language, code: &code, timeout };
             let (ended, sandbox) = in_native(&job, &place, native, &mut output)?;
+            notes.extend(denials(workspace, native));
             (ended, sandbox, Some(native.look(&place)))
         }
         #[cfg(feature = "container")]
         Backend::Container(contained) => {
-            let job = Job { session, language, code: &code, timeout };
             let ended = in_container(&job, &place, contained, &mut output)?;
-            // What has ended with its container has no files.
-            let seen = contained.seen(&session.cancel).ok();
+            // What has ended with its container has no files; who has cancelled asks for none.
+            let seen = (!ended.cancelled).then(|| contained.seen(&session.cancel).ok()).flatten();
             (ended, "container".to_owned(), seen.map(|seen| place.look(seen)))
         }
     };
-    let mut notes = Vec::new();
-    if let Backend::Native(native) = &place.backend {
-        notes.extend(denials(workspace, native));
-    }
     notes.extend(changes.as_ref().and_then(|changes| changes.note(&place.id)));
     let answered = running::answer(language.line, timeout, &ended, output, &sandbox, notes);
     let named = |facts: Facts| {

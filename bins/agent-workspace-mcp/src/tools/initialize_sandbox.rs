@@ -76,16 +76,16 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         }
         Some(image) => contained(session, &image)?,
     };
-    let what = match &backend {
-        Backend::Native(native) => format!("native, rung {}", native.shell.rung()),
+    let place = Place::new(backend);
+    let what = match &place.backend {
+        Backend::Native(native) => {
+            // What the installation left is not code's doing.
+            native.look(&place);
+            format!("native, rung {}", native.shell.rung())
+        }
         #[cfg(feature = "container")]
         Backend::Container(contained) => format!("a container of {}", contained.engine()),
     };
-    let place = Place::new(backend);
-    if let Backend::Native(native) = &place.backend {
-        // What the installation left is not code's doing.
-        native.look(&place);
-    }
     let backend = place.backend();
     let id = workspace.disposables.add(place, &session.cancel)?.id.clone();
     let with = packages.told();

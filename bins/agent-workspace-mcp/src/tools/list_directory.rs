@@ -100,7 +100,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let offset = count("offset", offset)?;
     let limit = count("limit", limit.unwrap_or(DEFAULT_LIMIT))?;
     let files = Files::of(session, sandbox_id.as_deref())?;
-    let listing = match files.place() {
+    let listing: Shown = match files.place() {
         Where::Jail(jail) => {
             jail.list(&path, offset, limit).map_err(|error| files.not_found(error))?.into()
         }

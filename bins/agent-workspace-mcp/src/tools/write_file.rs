@@ -62,17 +62,14 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let create_only = arguments.create_only.unwrap_or(expected.is_none());
     let intent = if create_only { Intent::Create } else { Intent::Replace };
     let files = Files::of(session, arguments.sandbox_id.as_deref())?;
-    let done = match files.place() {
-        Where::Jail(jail) => in_jail(session, jail, &arguments, intent, expected)?,
+    let (done, seen) = match files.place() {
+        Where::Jail(jail) => (in_jail(session, jail, &arguments, intent, expected)?, None),
         #[cfg(feature = "container")]
         Where::Container(contained) => {
-            let (done, seen) =
-                in_container(session, &files, contained, &arguments, intent, expected)?;
-            files.written(Some(seen));
-            done
+            in_container(session, &files, contained, &arguments, intent, expected)?
         }
     };
-    files.written(None);
+    files.written(seen);
     let facts = Facts::default()
         .with("bytes", done.bytes)
         .with("created", done.created)
@@ -111,7 +108,7 @@ fn in_container(
     arguments: &Arguments,
     intent: Intent,
     expected: Option<Sha256>,
-) -> Result<(Done, crate::seen::Seen), Failure> {
+) -> Result<(Done, Option<crate::seen::Seen>), Failure> {
     let Arguments { filepath, content, .. } = arguments;
     let (bytes, max) = (content.len() as u64, session.workspace.config.max_write_bytes);
     let create = intent == Intent::Create;
@@ -133,7 +130,7 @@ fn in_container(
     }
     let (created, seen) = contained.store(filepath, content, create, &session.cancel)?;
     let sha256 = Sha256::of(content.as_bytes());
-    Ok((Done { bytes, created, sha256 }, seen))
+    Ok((Done { bytes, created, sha256 }, Some(seen)))
 }
 
 fn too_large(size: u64, max: u64) -> Failure {
