@@ -2,34 +2,34 @@
 //!
 //! A native one is a private directory with the confinement of commands around it, made in milliseconds without a
 //! daemon; one from an image is a hardened container of a Docker or Podman engine. Invariants: an id names one
-//! place until it is stopped; what runs in a place ends before the place goes; all of them end with the server; what a killed server left is removed by the next
-//! one.
+//! place until it is stopped; what runs in a place ends before the place goes; all of them end with the server; what
+//! a killed server left is removed by the next one.
+
+mod native;
+mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
-use anyhow::Context as _;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use proc_runner::Cancel;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use tempfile::TempDir;
-use workspace_jail::{Jail, Options, Protect};
+use workspace_jail::Jail;
 
-use crate::config::{Config, Network};
 use crate::locked::lock;
 use crate::reply::{ErrorKind, Failure};
 use crate::seen::{Changes, Seen};
-use crate::shell::{self, Shell};
+use crate::shell;
+
+pub use native::{Native, Scratch};
+use visit::Open;
+pub use visit::Visit;
 
 /// Places that may be open at once.
 const MOST_OPEN: usize = 16;
-/// How long calls in a place that is closed have to leave it: a command's own grace, and more.
-const LEAVING: Duration = Duration::from_secs(10);
 /// Beginning of a native place's name.
 const PREFIX: &str = "agent-disposable-";
 
@@ -37,43 +37,6 @@ const PREFIX: &str = "agent-disposable-";
 #[derive(Debug, Default)]
 pub struct Disposables {
     open: Mutex<BTreeMap<String, Open>>,
-}
-
-/// An open place, and the calls that are in it.
-#[derive(Debug, Clone)]
-struct Open {
-    place: Arc<Place>,
-    visits: Arc<Visits>,
-}
-
-/// The calls in a place, each by a number, with what ends it.
-#[derive(Debug, Default)]
-struct Visits {
-    inside: Mutex<Inside>,
-    left: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Inside {
-    entered: u64,
-    calls: BTreeMap<u64, Cancel>,
-}
-
-/// One call in a place, which lasts at least as long.
-#[derive(Debug)]
-pub struct Visit {
-    /// The place's id.
-    pub id: String,
-    /// Let go before the ticket, which tells that the call has left.
-    place: Arc<Place>,
-    ticket: Ticket,
-}
-
-/// The proof that a call is in a place.
-#[derive(Debug)]
-struct Ticket {
-    visits: Arc<Visits>,
-    number: u64,
 }
 
 /// One place, with what is known about it.
@@ -95,27 +58,6 @@ pub enum Backend {
     /// In a container.
     #[cfg(feature = "container")]
     Container(Box<crate::contained::Contained>),
-}
-
-/// A private directory and what runs commands in it.
-#[derive(Debug)]
-pub struct Native {
-    /// Runs its commands.
-    pub shell: Shell,
-    /// Shell words that come before every line: what leads programs to installed packages.
-    pub preamble: String,
-    /// Last, so that nothing runs in it any more when it is removed.
-    scratch: Scratch,
-}
-
-/// A private directory, and the jail around it.
-#[derive(Debug)]
-pub struct Scratch {
-    /// Its files.
-    pub jail: Jail,
-    /// Says that its server lives.
-    _lock: OwnedFd,
-    dir: TempDir,
 }
 
 impl Place {
@@ -152,89 +94,6 @@ impl Place {
     }
 }
 
-impl Scratch {
-    /// Makes an empty one outside the workspace `near`.
-    ///
-    /// # Errors
-    ///
-    /// When there is no place for it.
-    pub fn new(near: &Jail) -> anyhow::Result<Self> {
-        let parent = shell::scratch_parent(near.dir());
-        let dir = TempDir::with_prefix_in(PREFIX, parent).context("no temporary directory")?;
-        let options = Options::new().protect(Protect::Off);
-        let jail = Jail::open(dir.path(), options).context("the new directory")?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(jail.dir(), ".", flags, Mode::empty())
-            .context("the new directory")?;
-        flock(&lock, FlockOperation::NonBlockingLockShared).context("the new directory's lock")?;
-        Ok(Self { jail, _lock: lock, dir })
-    }
-
-    /// The directory itself, for the server's own files.
-    ///
-    /// # Errors
-    ///
-    /// When there is no descriptor.
-    pub fn dir(&self) -> std::io::Result<Dir> {
-        Dir::reopen_dir(&self.jail.dir())
-    }
-
-    fn shell(&self, config: &Config, network: Network) -> anyhow::Result<Shell> {
-        let mut config = config.clone();
-        self.dir.path().clone_into(&mut config.workspace);
-        config.network = network;
-        Shell::new(&config, &self.jail)
-    }
-}
-
-fn none(error: &anyhow::Error) -> Failure {
-    tracing::error!(error = format!("{error:#}"), "no disposable sandbox");
-    Failure::new(ErrorKind::Internal, "a disposable sandbox could not be made here")
-}
-
-impl Native {
-    /// Makes one with the operator's settings and this network.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Internal`] when there is no place for its files, [`ErrorKind::SandboxUnavailable`] below the
-    /// operator's floor.
-    pub fn new(config: &Config, near: &Jail, network: Network) -> Result<Self, Failure> {
-        let made = Self::make(config, near, network).map_err(|error| none(&error))?;
-        match made.shell.refused() {
-            None => Ok(made),
-            Some(failure) => Err(failure),
-        }
-    }
-
-    fn make(config: &Config, near: &Jail, network: Network) -> anyhow::Result<Self> {
-        let scratch = Scratch::new(near)?;
-        let shell = scratch.shell(config, network)?;
-        Ok(Self { shell, preamble: String::new(), scratch })
-    }
-
-    /// Its files.
-    pub fn jail(&self) -> &Jail {
-        &self.scratch.jail
-    }
-
-    /// Looks at its files, as `place` remembers them.
-    pub fn look(&self, place: &Place) -> Changes {
-        // A directory that cannot be opened has no files to tell of.
-        let seen = self.scratch.dir().map(|dir| Seen::below(&dir)).unwrap_or_default();
-        place.look(seen)
-    }
-
-    /// A second shell in the same directory, with another network.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Internal`] when there is none.
-    pub fn shell_with(&self, config: &Config, network: Network) -> Result<Shell, Failure> {
-        self.scratch.shell(config, network).map_err(|error| none(&error))
-    }
-}
-
 impl Disposables {
     /// Adds a place and enters it, for a call that `cancel` ends.
     ///
@@ -253,7 +112,7 @@ impl Disposables {
         crate::output_store::fill_random(&mut random)
             .map_err(|error| Failure::new(ErrorKind::Internal, format!("no id: {error}")))?;
         let id = format!("sandbox-{:08x}", u32::from_le_bytes(random));
-        let added = Open { place: Arc::new(place), visits: Arc::default() };
+        let added = Open::new(place);
         let visit = added.enter(&id, cancel);
         open.insert(id, added);
         Ok(visit)
@@ -304,48 +163,6 @@ impl Disposables {
             }
             drop((id, open));
         }
-    }
-}
-
-impl Open {
-    fn enter(&self, id: &str, cancel: &Cancel) -> Visit {
-        let mut inside = lock(&self.visits.inside);
-        inside.entered += 1;
-        let number = inside.entered;
-        inside.calls.insert(number, cancel.clone());
-        let ticket = Ticket { visits: Arc::clone(&self.visits), number };
-        Visit { id: id.to_owned(), place: Arc::clone(&self.place), ticket }
-    }
-}
-
-impl Visit {
-    /// Ends the other calls that are in the place, and waits until they have left.
-    pub fn end_others(&self) {
-        let Ticket { visits, number } = &self.ticket;
-        let inside = lock(&visits.inside);
-        for (_, cancel) in inside.calls.iter().filter(|(other, _)| *other != number) {
-            cancel.cancel();
-        }
-        let are_others = |inside: &mut Inside| inside.calls.keys().any(|other| other != number);
-        let waited = visits.left.wait_timeout_while(inside, LEAVING, are_others);
-        if waited.is_err() || waited.is_ok_and(|(_, waited)| waited.timed_out()) {
-            tracing::warn!(id = self.id, "calls in a sandbox do not end; it goes when they have");
-        }
-    }
-}
-
-impl Deref for Visit {
-    type Target = Place;
-
-    fn deref(&self) -> &Place {
-        &self.place
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        lock(&self.visits.inside).calls.remove(&self.number);
-        self.visits.left.notify_all();
     }
 }
 

@@ -56,7 +56,7 @@ pub const FILE_ALIASES: &[&str] = &["path", "file_path", "file", "filename"];
 /// Files of a disposable sandbox in place of the workspace's.
 pub const SANDBOX: Argument =
     Argument::optional("sandbox_id", Kind::Text, "in that sandbox, not the workspace")
-        .also(&["sandbox"]);
+        .also(&["id", "sandbox"]);
 /// Names that models send for the path of a directory.
 pub const DIRECTORY_ALIASES: &[&str] = &["filepath", "file_path", "directory", "dir"];
 

@@ -91,7 +91,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let with = packages.told();
     let text = format!(
         "[sandbox {id} is open: {what}{with}]\nexecute_code(sandbox_id=\"{id}\") runs code in it, \
-         stop_sandbox(sandbox_id=\"{id}\") removes it with its files."
+         write_file and read_file take the same sandbox_id, stop_sandbox(sandbox_id=\"{id}\") removes it with its files."
     );
     Ok(Reply::text(text).facts(Facts::default().with("sandbox_id", id).with("backend", backend)))
 }
