@@ -3,6 +3,8 @@
 //! Every setting is one row of [`Settings`]. An empty environment variable counts as not set, since
 //! clients' configuration files are full of them. Tools read the resolved [`Config`] alone.
 
+mod containers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,6 +14,8 @@ use clap::Args;
 use egress_proxy::HostRules;
 use proc_sandbox::Rung;
 use workspace_jail::{Hardlinks, Protect};
+
+pub use containers::{Containers, InContainer, Pull};
 
 /// The settings as given, all optional.
 #[derive(Debug, Clone, Default, Args)]
@@ -58,7 +62,7 @@ pub struct Settings {
     /// Image of the container that commands run in; for --sandbox container, and for auto where native confinement fails
     #[arg(long, env = "CONTAINER_IMAGE", global = true, value_name = "IMAGE")]
     container_image: Option<String>,
-    /// Images that the engine lacks: missing (pull them), never, or from=PREFIX,PREFIX [default: missing]
+    /// Images that the engine lacks: missing (pull any), never, or from=PREFIX,PREFIX [default: from=docker.io/library/]
     #[arg(long, env = "PULL", global = true, value_name = "MODE")]
     pull: Option<String>,
     /// Network of commands: off, on or allow=HOST,HOST [default: off]
@@ -129,65 +133,6 @@ pub enum Network {
     Allow(HostRules),
     /// The host's.
     On,
-}
-
-/// When commands of the workspace run in a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InContainer {
-    /// Not at all.
-    Never,
-    /// Where the native rungs with namespaces fail, an image is named, and a container of it was tried out.
-    Auto,
-    /// Nowhere else.
-    Always,
-}
-
-/// What becomes of an image that the engine lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pull {
-    /// It is pulled, whoever names it.
-    Missing,
-    /// It is missing.
-    Never,
-    /// It is pulled where its full name, registry included, begins with one of these.
-    From(Vec<String>),
-}
-
-impl Pull {
-    /// Whether this image may be fetched.
-    pub fn allows(&self, image: &str) -> bool {
-        match self {
-            Self::Missing => true,
-            Self::Never => false,
-            Self::From(prefixes) => {
-                let name = full_name(image);
-                prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
-            }
-        }
-    }
-}
-
-/// The reference with the registry that engines assume: `python` is `docker.io/library/python`.
-fn full_name(image: &str) -> String {
-    match image.split_once('/') {
-        None => format!("docker.io/library/{image}"),
-        Some((first, _)) if first.contains(['.', ':']) || first == "localhost" => image.to_owned(),
-        Some(_) => format!("docker.io/{image}"),
-    }
-}
-
-/// Containers, for commands and for disposable sandboxes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Containers {
-    /// When commands run in one.
-    pub commands: InContainer,
-    /// What it is made of; without one there is none.
-    pub image: Option<String>,
-    /// Whether a container is as much as the floor asks for.
-    pub suffices: bool,
-    /// Images that the engine lacks, this one and those that a call names.
-    pub pull: Pull,
 }
 
 /// The settings, resolved.
@@ -282,7 +227,7 @@ impl Settings {
             given => choice("REQUIRE", given, &FLOORS)?,
         };
         let image = set(self.container_image.as_deref()).map(str::to_owned);
-        let pull = pull(self.pull.as_deref())?;
+        let pull = containers::pull(self.pull.as_deref())?;
         let containers = Containers { commands, image, suffices, pull };
         containers.check()?;
         Ok(Config {
@@ -394,7 +339,7 @@ impl Config {
                 commands: InContainer::Auto,
                 image: None,
                 suffices: true,
-                pull: Pull::Missing,
+                pull: Pull::default(),
             },
             network: Network::Off,
             protect: Protect::Default,
@@ -467,26 +412,6 @@ fn network(value: Option<&str>) -> Result<Network, BadSetting> {
                 .map_err(|error| bad(crate::shell::with_source(&error)))
         }
         _ => Err(bad(format!("'{text}' is not one of off, on, allow=HOST,HOST"))),
-    }
-}
-
-fn pull(value: Option<&str>) -> Result<Pull, BadSetting> {
-    let bad = |problem| BadSetting { name: "PULL", problem };
-    let text = set(value).unwrap_or("missing");
-    let prefixes =
-        text.split_once('=').filter(|(verb, _)| verb.trim().eq_ignore_ascii_case("from"));
-    let Some((_, prefixes)) = prefixes else {
-        return match text.to_ascii_lowercase().as_str() {
-            "missing" => Ok(Pull::Missing),
-            "never" => Ok(Pull::Never),
-            _ => Err(bad(format!("'{text}' is not one of missing, never, from=PREFIX,PREFIX"))),
-        };
-    };
-    let prefixes: Vec<_> = prefixes.split(',').map(|prefix| prefix.trim().to_owned()).collect();
-    // `docker.io` alone would be the beginning of `docker.io.example.org` too.
-    match prefixes.iter().find(|prefix| !prefix.contains('/')) {
-        None => Ok(Pull::From(prefixes)),
-        Some(prefix) => Err(bad(format!("'{prefix}' needs a '/' after its registry"))),
     }
 }
 
@@ -572,22 +497,6 @@ mod tests {
         check(&below, Err("REQUIRE: SANDBOX=container is below it; require container or landlock"));
         let exact = Settings { require: Some("container".into()), ..whole };
         assert_eq!(exact.resolve().unwrap().floor_name(), "container");
-    }
-
-    #[test]
-    fn images_are_pulled_by_full_name() {
-        let allows = |mode: &str, image: &str| pull(Some(mode)).unwrap().allows(image);
-        assert!(allows("", "evil.example/x") && !allows("never", "python"));
-        let mode = "from=docker.io/library/, ghcr.io/org/";
-        assert!(allows(mode, "python:3.13") && allows(mode, "ghcr.io/org/x@sha256:00"));
-        for image in
-            ["someone/python", "docker.io.evil.example/library/x", "ghcr.io/organ/x", "localhost/x"]
-        {
-            assert!(!allows(mode, image), "{image}");
-        }
-        for mode in ["always", "from=docker.io", "from=", "from=a/,"] {
-            assert!(pull(Some(mode)).is_err(), "{mode}");
-        }
     }
 
     #[test]

@@ -201,7 +201,11 @@ impl ContainerShell {
             .map_err(|error| error.to_string())?;
         Ok(Self {
             image,
-            pull: config.containers.pull.clone(),
+            // The operator named it.
+            pull: match config.containers.pull {
+                Pull::Never => Pull::Never,
+                Pull::Missing | Pull::From(_) => Pull::Missing,
+            },
             root,
             directory,
             uid: stat.st_uid,

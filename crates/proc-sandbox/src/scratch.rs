@@ -167,11 +167,11 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         // Each sweeps while the others are being made.
         let make = || (0..50).map(|_| Scratch::new(parent.path(), None).unwrap()).collect();
-        let made: Vec<Vec<Scratch>> = std::thread::scope(|scope| {
+        let all: Vec<Vec<Scratch>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        assert!(made.iter().flatten().all(|it| it.canary().exists() && it.home_path().exists()));
+        assert!(all.iter().flatten().all(|it| it.canary().exists() && it.home_path().exists()));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const ARGUMENTS: &[Argument] = &[
     Argument::optional(
         "image",
         Kind::Text,
-        "container image that the engine holds (default: none; a native sandbox needs no engine)",
+        "container image, pulled where the operator allows (default: none; a native sandbox needs no engine)",
     ),
     Argument::optional(
         "language_packages",
