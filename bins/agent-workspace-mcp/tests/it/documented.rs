@@ -22,6 +22,7 @@ enum Run {
 
 const IMAGE: &str = "bins/agent-workspace-mcp/tests/it/image.rs";
 
+const COMMAND_LINE: &str = "bins/agent-workspace-mcp/tests/it/command_line.rs";
 const HTTP: &str = "bins/agent-workspace-mcp/tests/it/http.rs";
 
 const COMMANDS: &[(&str, Run)] = &[
@@ -33,6 +34,11 @@ const COMMANDS: &[(&str, Run)] = &[
         "cargo install --path bins/agent-workspace-mcp",
         Run::Nobody("the release build that the demo makes, and a copy"),
     ),
+    (".ci/run", Run::Step(".ci/run", "cargo xtask ci")),
+    ("cargo run -- demo", Run::Test(COMMAND_LINE, "the_demo_shows_every_step")),
+    ("cargo test -p fuzzy-edit", Run::Step(".ci/run", "cargo test --workspace --locked")),
+    ("cargo xtask ci", Run::Step(".ci/run", "cargo xtask ci")),
+    ("cargo xtask server-json --name ", Run::Step("bins/xtask/src/server_json.rs", "#[test]")),
     ("cargo build --release", Run::Nobody("the release build that the demo makes")),
     ("eval \"$(bash benches/peers)\"", Run::Nobody("it installs other servers, to be measured")),
     ("cargo bench -p benches", Run::Nobody("it measures for minutes, on a quiet machine")),
