@@ -57,6 +57,11 @@ const PLACE: &[Fact] = &[
     fact("sandbox_id", "string", "the sandbox"),
     fact("backend", "string", "`native` or `container`"),
 ];
+const CHANGED_FILES: Fact = fact(
+    "changed_files",
+    "number",
+    "files that the code made or changed; absent where there are too many files to tell",
+);
 const FAULT: &[Fact] = &[
     fact("line", "number", "on `syntax_invalid`: where the would-be file breaks, from 1"),
     fact("column", "number", "on `syntax_invalid`: the same, the column"),
@@ -66,7 +71,7 @@ const SHA256: Fact = fact("sha256", "string", "version of the whole file, for `e
 
 /// The facts of each tool, beside `error_kind`.
 const FACTS: &[(&str, &[&[Fact]])] = &[
-    ("execute_code", &[RAN, PRINTED, PLACE]),
+    ("execute_code", &[RAN, PRINTED, PLACE, &[CHANGED_FILES]]),
     ("initialize_sandbox", &[PLACE]),
     ("list_directory", &[&[fact("count", "number", "entries shown"), NEXT]]),
     (
@@ -83,6 +88,8 @@ const FACTS: &[(&str, &[&[Fact]])] = &[
                 "string",
                 "version of the whole file; absent where the file was not read whole",
             ),
+            fact("mime_type", "string", "of a picture in a sandbox, which comes as one"),
+            fact("bytes", "number", "of a picture"),
         ]],
     ),
     (

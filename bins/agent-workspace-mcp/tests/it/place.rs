@@ -15,6 +15,8 @@ pub(crate) enum Backend {
     Small,
     /// One with a distribution's usual programs.
     Usual,
+    /// One with interpreters.
+    Languages,
 }
 
 /// An open sandbox and the server that holds it.
@@ -53,6 +55,9 @@ impl Place {
             Backend::Native => None,
             Backend::Small => Some(require(test, variable("AGENT_WORKSPACE_TEST_IMAGE"))?),
             Backend::Usual => Some(require(test, variable("AGENT_WORKSPACE_TEST_BASE_IMAGE"))?),
+            Backend::Languages => {
+                Some(require(test, variable("AGENT_WORKSPACE_TEST_LANGUAGES_IMAGE"))?)
+            }
         };
         let turn = image.is_some().then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
         let fixture = Fixture::new("//- secret.txt\nSECRET-OF-THE-WORKSPACE\n");
