@@ -128,16 +128,7 @@ impl Contained {
         output: &mut Output<'_>,
     ) -> Result<Ended, Failure> {
         let command = Command::new(["sh", "-c", line], timeout).interleaved().keep(0, 0);
-        let mut ended = Ended {
-            exit_code: 137,
-            signal: None,
-            timed_out: false,
-            cancelled: false,
-            leftovers: None,
-            duration: Duration::ZERO,
-            memory: None,
-            broken: None,
-        };
+        let mut ended = Ended::unseen(Duration::ZERO);
         let began = std::time::Instant::now();
         let ran = block_on(async {
             let mut run =

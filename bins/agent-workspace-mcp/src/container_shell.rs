@@ -334,16 +334,7 @@ impl ContainerShell {
             }
             let began = Instant::now();
             let ran = until(cancel, warm.container.exec_with(&command, &mut *sink)).await;
-            let mut ended = Ended {
-                exit_code: 137,
-                signal: None,
-                timed_out: false,
-                cancelled: false,
-                leftovers: None,
-                duration: began.elapsed(),
-                memory: None,
-                broken: None,
-            };
+            let mut ended = Ended::unseen(began.elapsed());
             match ran {
                 Some(Ok(outcome)) => {
                     ended.exit_code = outcome.exit_code.unwrap_or(137);

@@ -36,6 +36,22 @@ pub struct Ended {
     pub broken: Option<String>,
 }
 
+impl Ended {
+    /// One whose end nobody saw, so far: as if it was killed.
+    pub fn unseen(duration: Duration) -> Self {
+        Self {
+            exit_code: 137,
+            signal: None,
+            timed_out: false,
+            cancelled: false,
+            leftovers: None,
+            duration,
+            memory: None,
+            broken: None,
+        }
+    }
+}
+
 impl From<&Outcome> for Ended {
     fn from(ran: &Outcome) -> Self {
         let (exit_code, signal) = match ran.end {

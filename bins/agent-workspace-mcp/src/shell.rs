@@ -322,21 +322,9 @@ impl Shell {
     }
 }
 
-/// The rung a command ran on, as its helper reported it; and how many processes it left, by whoever could see them.
-///
-/// # Errors
-///
-/// [`ErrorKind::SandboxUnavailable`] when it was not run.
-pub fn rung_of(
-    status: Option<&Status>,
-    ran: &mut Outcome,
-    expected: Rung,
-) -> Result<String, Failure> {
-    confinement_of(status, ran, expected).map(|(rung, _)| rung)
-}
-
-/// The same, with what the largest process of a command held where that is nearly all of what one process may: both in
-/// bytes.
+/// The rung a command ran on, as its helper reported it, with what the largest process of the command held where that is
+/// nearly all of what one process may: both in bytes. How many processes it left is noted in `ran`, by whoever could see
+/// them.
 ///
 /// # Errors
 ///

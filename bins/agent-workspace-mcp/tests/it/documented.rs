@@ -38,7 +38,10 @@ const COMMANDS: &[(&str, Run)] = &[
     ("cargo run -- demo", Run::Test(COMMAND_LINE, "the_demo_shows_every_step")),
     ("cargo test -p fuzzy-edit", Run::Step(".ci/run", "cargo test --workspace --locked")),
     ("cargo xtask ci", Run::Step(".ci/run", "cargo xtask ci")),
-    ("cargo xtask server-json --name ", Run::Step("bins/xtask/src/server_json.rs", "#[test]")),
+    (
+        "cargo xtask server-json --name ",
+        Run::Test("bins/xtask/src/server_json.rs", "the_image_is_started_by_the_readmes_line"),
+    ),
     ("cargo build --release", Run::Nobody("the release build that the demo makes")),
     ("eval \"$(bash benches/peers)\"", Run::Nobody("it installs other servers, to be measured")),
     ("cargo bench -p benches", Run::Nobody("it measures for minutes, on a quiet machine")),
