@@ -48,7 +48,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     } else {
         say("SKIPPED conformance: not installed (.ci/setup installs it)");
     }
-    fuzz_smoke::run(root, 10)?;
+    fuzz_smoke::run(root, fuzz_smoke::SECONDS)?;
     say("\nxtask ci: all passed");
     Ok(())
 }

@@ -14,6 +14,9 @@ const COVERAGE: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-saniti
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
+/// How long each target runs where nothing else is said.
+pub(crate) const SECONDS: u32 = 60;
+
 /// Runs each target for `seconds`.
 pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
     let fuzz = root.join("fuzz");

@@ -32,7 +32,7 @@ fn main() -> Result<()> {
         ["msrv"] => msrv::run(&root),
         ["server-json", given @ ..] => server_json::run(&root, given),
         ["conformance"] => conformance::run(&root),
-        ["fuzz-smoke"] => fuzz_smoke::run(&root, 10),
+        ["fuzz-smoke"] => fuzz_smoke::run(&root, fuzz_smoke::SECONDS),
         ["fuzz-smoke", seconds] => {
             fuzz_smoke::run(&root, seconds.parse().context("seconds of each target")?)
         }

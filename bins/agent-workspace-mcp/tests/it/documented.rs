@@ -1,4 +1,5 @@
 //! Every command that a page of this repository shows was run: here, or by the test or the step of CI named beside it.
+//! Links lead somewhere, and the README's figures are those of the pages that measurements write.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,15 +49,16 @@ const COMMANDS: &[(&str, Run)] = &[
     ("kubectl ", Run::Nobody("no cluster; docs/deploy/validate.py checks what is applied")),
     ("agent-workspace-mcp client-config claude --workspace ~/projects/mine", Run::Here),
     ("agent-workspace-mcp stats", Run::Here),
+    ("agent-workspace-mcp doctor", Run::Here),
     ("MCP_API_KEY=$(openssl rand -hex 32) agent-workspace-mcp serve", Run::Test(HTTP, "p8_host")),
 ];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
 }
 
 /// The pages: those at the top, in `docs`, and one a package.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     let mut places = vec![root(), root().join("docs"), root().join("docs/deploy")];
     for group in ["crates", "bins"] {
@@ -142,4 +144,59 @@ fn every_documented_command_is_run_by_somebody() {
             .unwrap();
         assert!(output.status.success(), "{page}: {command}: {output:?}");
     }
+}
+
+/// Where the links of a page lead, those into the network left out.
+fn links(page: &str) -> Vec<&str> {
+    let after = page.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    after.filter(|link| !link.starts_with("http") && !link.contains(char::is_whitespace)).collect()
+}
+
+/// The anchors that a page's headings get.
+fn anchors(page: &str) -> Vec<String> {
+    let titles = page.lines().filter(|line| line.starts_with('#'));
+    let plain = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    titles
+        .map(|title| title.trim_start_matches('#').trim().to_lowercase())
+        .map(|title| title.chars().filter(plain).collect::<String>().replace(' ', "-"))
+        .collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut broken = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in links(&text) {
+            count += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            let leads = match std::fs::read_to_string(&target) {
+                Ok(there) => anchor.is_empty() || anchors(&there).iter().any(|it| it == anchor),
+                Err(_) => target.is_dir() && anchor.is_empty(),
+            };
+            if !leads {
+                broken.push(format!("{}: {link}", page.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links to nowhere: {broken:#?}");
+    assert!(count > 30, "{count} links: are they read at all?");
+}
+
+#[test]
+fn the_readmes_figures_are_those_that_were_measured() {
+    let read = |page: &str| std::fs::read_to_string(root().join(page)).unwrap();
+    let readme = read("README.md");
+    let (_, measured) = readme.split_once("\n## Measured\n").unwrap();
+    let (measured, _) = measured.split_once("\n## ").unwrap();
+    let sources = ["docs/performance.md", "docs/filter.md", "docs/security.md"].map(read);
+    let rows: Vec<_> = measured.lines().filter(|line| line.starts_with('|')).collect();
+    for row in &rows {
+        let stands = sources.iter().any(|page| page.lines().any(|line| line == *row));
+        assert!(stands, "no page measured: {row}");
+    }
+    assert!(rows.len() > 12, "{rows:#?}");
 }

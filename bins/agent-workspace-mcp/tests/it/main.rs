@@ -24,6 +24,7 @@ mod faults;
 mod http;
 mod image;
 mod list_directory;
+mod named_tests;
 mod network;
 mod packages;
 mod protocol;
