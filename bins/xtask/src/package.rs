@@ -1,8 +1,8 @@
 //! `cargo xtask package`: whether each published package would be whole and no larger than it has to be.
 //!
-//! Packs all of them at once, as `cargo publish --workspace` would, so that those that need each other are found, and
-//! looks at each list of files and manifest. Non-goals: compiling the packed sources, which `cargo package` does when
-//! somebody publishes, and a repository's address, which whoever publishes knows.
+//! Looks at each list of files and manifest, then rehearses `cargo publish` with all of them at once, so that those that
+//! need each other are found: each is packed, and compiled from what was packed. Asks the registry's index what is there, so it
+//! needs a network. Non-goal: a repository's address, which whoever publishes knows.
 #![expect(clippy::disallowed_methods, reason = "chores read the source tree itself")]
 
 use std::path::Path;
@@ -48,8 +48,8 @@ pub(crate) fn run(root: &Path, libraries: &[&'static str]) -> Result<()> {
     }
     let names: Vec<_> = packages.iter().map(|(name, _)| format!("--package {name}")).collect();
     let names = names.join(" ");
-    step(root, &format!("cargo package --quiet --locked --allow-dirty --no-verify {names}"), &[])?;
-    say(&format!("package: {} packages, each whole", packages.len()));
+    step(root, &format!("cargo publish --dry-run --quiet --locked --allow-dirty {names}"), &[])?;
+    say(&format!("package: {} packages, each whole, each compiled as packed", packages.len()));
     Ok(())
 }
 
