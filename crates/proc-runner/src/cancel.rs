@@ -11,6 +11,24 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use crate::Error;
 
 /// Cancels the runs it was given to. Clones are the same switch.
+///
+/// ```
+/// use std::time::Duration;
+/// use proc_runner::{Cancel, Command, Limits, run};
+///
+/// let cancel = Cancel::new()?;
+/// let switch = cancel.clone();
+/// let command = Command::new("/bin/sh").args(["-c", "echo ready; sleep 600"]);
+/// // The switch is thrown as soon as the command has said something; usually another thread does it.
+/// let mut sink = |_: &[u8]| {
+///     switch.cancel();
+///     Ok(())
+/// };
+/// let outcome = run(command, &Limits::new(Duration::from_secs(60)), &cancel, &mut sink)?;
+/// assert!(outcome.cancelled && !outcome.timed_out);
+/// assert_eq!(outcome.captured.head, b"ready\n");
+/// # Ok::<(), proc_runner::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Cancel {
     event: Arc<OwnedFd>,

@@ -69,6 +69,20 @@ impl Jail {
     ///
     /// Memory is proportional to the limit and to the subdirectories waiting, not to the files found.
     ///
+    /// ```
+    /// use workspace_jail::FindOptions;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// for path in ["a.rs", "deep/b.rs", "deep/test_b.rs", "target/c.rs"] {
+    ///     jail.create(path, b"")?;
+    /// }
+    /// jail.create(".gitignore", b"target/\n")?;
+    /// let found = jail.find("*.rs", &["test_*"], FindOptions::default().limit(1))?;
+    /// assert_eq!((found.paths, found.total), (vec!["a.rs".into()], 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `InvalidPattern`: `pattern` does not parse, is absolute, starts with `~` or has a `..` step. An

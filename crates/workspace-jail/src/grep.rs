@@ -136,6 +136,18 @@ impl Jail {
     /// proportional to the lines told; beyond that one line is held whole while it is searched, and a file
     /// with a line over 128 MiB counts as unreadable from there on.
     ///
+    /// ```
+    /// use workspace_jail::GrepOptions;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// jail.create("src/a.rs", b"fn one() {}\nfn two() {}\n")?;
+    /// let found = jail.grep(r"fn t\w+", ".", &GrepOptions::default().glob("*.rs"))?;
+    /// let line = &found.files[0].lines[0];
+    /// assert_eq!((line.number, line.text.as_str(), found.total), (2, "fn two() {}", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `InvalidPattern` for `pattern` or `glob`; for `path` `InvalidPath`, `NameTooLong`,

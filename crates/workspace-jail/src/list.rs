@@ -77,6 +77,20 @@ impl Jail {
     ///
     /// Memory is proportional to `offset + limit`, whatever the directory holds.
     ///
+    /// ```
+    /// use workspace_jail::EntryKind;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// jail.create("src/main.rs", b"")?;
+    /// jail.create("README.md", b"")?;
+    /// let listing = jail.list(".", 0, 1)?;
+    /// let first = &listing.entries[0];
+    /// assert_eq!((first.name.to_str(), first.kind), (Some("src"), EntryKind::Directory));
+    /// assert_eq!((listing.total, listing.next_offset), (2, Some(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `InvalidPath`, `NameTooLong`, `OutsideWorkspace`, `SymlinkLoop`, `NotFound`, `NotADirectory`,

@@ -95,6 +95,19 @@ impl Jail {
     /// An offset past the end gives a page without lines, an empty file too. In a file over 64 MiB the jail
     /// keeps in mind where lines are: the second page at a place costs the page, wherever it is.
     ///
+    /// ```
+    /// use workspace_jail::PageRequest;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// jail.create("log", b"one\ntwo\nthree\n")?;
+    /// let page = jail.read_page("log", &PageRequest::new(1, 1))?;
+    /// assert_eq!((page.text().as_ref(), page.total_lines), ("two\n", Some(3)));
+    /// let last = jail.read_page("log", &PageRequest::new(-1, 10))?;
+    /// assert_eq!(last.text(), "three\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `InvalidPath`, `NameTooLong`, `OutsideWorkspace`, `SymlinkLoop`, `NotFound`, `NotADirectory`,

@@ -35,6 +35,17 @@ pub struct TextSnapshot {
 impl Jail {
     /// Reads a regular file of at most `max_bytes` bytes.
     ///
+    /// ```
+    /// use workspace_jail::Error;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// jail.create("image", b"\x89PNG\0")?;
+    /// assert_eq!(jail.read("image", 1024)?.bytes, b"\x89PNG\0");
+    /// assert!(matches!(jail.read("image", 3), Err(Error::TooLarge { size: 5, max: 3, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// `InvalidPath`, `NameTooLong`, `OutsideWorkspace`, `SymlinkLoop`, `NotFound`, `NotADirectory`,

@@ -20,6 +20,19 @@ impl Jail {
     ///
     /// Directories are refused: one that holds a protected name would carry it along.
     ///
+    /// ```
+    /// use workspace_jail::Error;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// jail.create("draft.md", b"text")?;
+    /// jail.create("kept.md", b"")?;
+    /// jail.rename("draft.md", "done/final.md")?;
+    /// let taken = jail.rename("done/final.md", "kept.md");
+    /// assert!(matches!(taken, Err(Error::AlreadyExists { path }) if path == "kept.md"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// For either path `InvalidPath`, `NameTooLong`, `OutsideWorkspace`, `SymlinkLoop`, `NotFound`,

@@ -36,6 +36,17 @@ impl Jail {
     /// Makes a file with the content `bytes`, mode 0644, and the directories above it, mode 0755. Of two
     /// callers one makes it.
     ///
+    /// ```
+    /// use workspace_jail::Error;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// let made = jail.create("new/notes.md", b"first")?;
+    /// assert!(made.created && made.bytes == 5);
+    /// assert!(matches!(jail.create("new/notes.md", b"x"), Err(Error::AlreadyExists { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`Jail::check_write`] without `TooLarge`, and `NoSpace`. After an error nothing has
@@ -60,6 +71,20 @@ impl Jail {
     ///
     /// With `expected` the content to be replaced must be that one, up to the moment of the rename as far
     /// as writers of this jail go: for a writer from elsewhere the window is a rename's.
+    ///
+    /// ```
+    /// use workspace_jail::Error;
+    ///
+    /// # let root = tempfile::tempdir()?;
+    /// # let jail = workspace_jail::Jail::open(root.path(), Default::default())?;
+    /// let first = jail.create("notes.md", b"first")?;
+    /// let second = jail.replace("notes.md", b"second", Some(first.sha256))?;
+    /// assert!(!second.created);
+    /// // Somebody who still knows the first version is told.
+    /// let late = jail.replace("notes.md", b"third", Some(first.sha256));
+    /// assert!(matches!(late, Err(Error::Stale { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
