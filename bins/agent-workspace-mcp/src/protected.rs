@@ -4,7 +4,7 @@
 //! Commands write by themselves. On the rungs with mounts they find these names read-only: at the root and in
 //! every repository known when the server started. One that is missing at the root is held by an empty directory
 //! for as long as a command runs, since a mount needs something to lie on; `.git` and what is below it are not,
-//! so that `git init` works. After every command a look finds what appeared or changed all the same: in a new
+//! so that `git init` works. The file tools do not see them. After every command a look finds what appeared or changed all the same: in a new
 //! repository, or on the rung `landlock`, which cannot take a part away.
 //!
 //! The look is bounded: in a tree of more than [`LOOKED_AT`] entries it covers the names at the root and in the
@@ -78,10 +78,9 @@ pub struct Protected {
     known: Mutex<BTreeMap<PathBuf, String>>,
 }
 
-/// Mode of a placeholder.
-const CLOSED: u32 = 0o555;
-/// Mode of a directory made to hold placeholders; the sticky bit tells it from one that was there before.
-const HOLDER: u32 = 0o1755;
+/// Modes by which the jail knows placeholders, and does not show them.
+const CLOSED: u32 = Protect::PLACEHOLDER;
+const HOLDER: u32 = Protect::HOLDER;
 
 /// Placeholders, and for how many commands.
 #[derive(Debug, Default)]

@@ -88,6 +88,7 @@ mod list;
 mod noise;
 mod page;
 mod path;
+mod placeholder;
 mod protect;
 mod read;
 mod rename;

@@ -1,6 +1,7 @@
 //! The entries of one directory.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::FileType;
 
@@ -10,8 +11,10 @@ use crate::escaped::Escaped;
 use crate::jail::Jail;
 use crate::noise::is_noise;
 use crate::path::Name;
+use crate::placeholder;
 use crate::resolve::{End, LastLink, resolve};
 use crate::smallest::Smallest;
+use crate::temp;
 
 /// What an entry is; a link is a link, whatever it points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +76,8 @@ pub struct Listing {
 
 impl Jail {
     /// Lists `limit` entries of a directory, from the one at `offset` (from 0) on. Hidden entries are
-    /// shown, names of [`NOISE`](crate::NOISE) are left out and told.
+    /// shown, names of [`NOISE`](crate::NOISE) are left out and told. Files on their way to their names and
+    /// [placeholders](crate::Protect::PLACEHOLDER) are nobody's, and left out without a word.
     ///
     /// Memory is proportional to `offset + limit`, whatever the directory holds.
     ///
@@ -129,6 +133,14 @@ impl Jail {
                     known => known,
                 };
                 let not_directory = kind != FileType::Directory;
+                let is_ours = match kind {
+                    FileType::Directory => placeholder::stands_for_nothing(&resolved.trail, &name),
+                    FileType::RegularFile => temp::is_temp(name.as_os_str().as_bytes()),
+                    _ => false,
+                };
+                if is_ours {
+                    continue;
+                }
                 kept.push((not_directory, name, EntryKind::from(kind)));
             }
             left_out.sort();

@@ -15,6 +15,7 @@ use crate::at::{self, Held};
 use crate::error::{Fault, Step};
 use crate::jail::Jail;
 use crate::path::{self, Name, Part, Parts};
+use crate::placeholder;
 use crate::trail::Trail;
 
 /// Links followed in one path, as in Linux.
@@ -84,9 +85,20 @@ pub(crate) fn resolve<'j>(jail: &'j Jail, text: &str, last: LastLink) -> Step<Re
                 let end = missing(trail.depth(), name, rest)?;
                 return Ok(Resolved { trail, end, through_link, through_protected });
             }
-            other => other?,
+            Err(errno) => {
+                stays_inside(trail.depth() + 1, &rest)?;
+                return Err(errno.into());
+            }
+            Ok(held) => held,
         };
         match held.kind() {
+            FileType::Directory
+                if rest.iter().all(|part| *part == Part::Here)
+                    && placeholder::is_placeholder(&trail, &name, &held.stat) =>
+            {
+                let end = missing(trail.depth(), name, rest)?;
+                return Ok(Resolved { trail, end, through_link, through_protected });
+            }
             FileType::Directory => trail.down(name, held.into_dir()),
             FileType::Symlink if !(last == LastLink::Keep && rest.is_empty()) => {
                 links += 1;
@@ -112,7 +124,7 @@ pub(crate) fn resolve<'j>(jail: &'j Jail, text: &str, last: LastLink) -> Step<Re
     Ok(Resolved { trail, end: End::Directory, through_link, through_protected })
 }
 
-/// What follows a missing name can only be counted; whatever it is, it must not lead out, or the
+/// What follows a name that is missing or cannot be looked at can only be counted; whatever it is, it must not lead out, or the
 /// answer would tell what exists.
 fn stays_inside(depth: usize, rest: &Parts) -> Step<()> {
     let mut depth = depth;

@@ -9,6 +9,7 @@ use crate::at;
 use crate::jail::Jail;
 use crate::noise::is_noise;
 use crate::path::Name;
+use crate::placeholder;
 use crate::resolve::{End, LastLink, Resolved, resolve};
 use crate::trail::Trail;
 use crate::walk::{Flow, Walk};
@@ -42,6 +43,8 @@ impl Jail {
                 found.push(path);
             }
         }
+        // A link to nothing is near itself.
+        found.retain(|near| near != path);
         found.truncate(MAX_NAMES);
         found
     }
@@ -76,8 +79,10 @@ fn near(trail: &Trail<'_>, missing: &Name, may_be_file: bool) -> Vec<String> {
     let mut found = BTreeSet::new();
     for entry in entries.take(MAX_ENTRIES).flatten() {
         let Some(name) = Name::new(entry.file_name().to_bytes()) else { continue };
+        let is_directory = entry.file_type() == FileType::Directory;
         if is_noise(name.as_os_str())
             || (!may_be_file && entry.file_type() == FileType::RegularFile)
+            || (is_directory && placeholder::stands_for_nothing(trail, &name))
         {
             continue;
         }

@@ -23,7 +23,7 @@ pub(crate) fn dead_temps(jail: &Jail) {
     let mut left = MAX_ENTRIES;
     let user = rustix::process::geteuid().as_raw();
     // A `*.tmp` in a `.gitignore` must not hide them.
-    Walk::new(jail, true).run(Trail::new(jail.root()), &mut |visit| {
+    Walk::new(jail, true).include_temps().run(Trail::new(jail.root()), &mut |visit| {
         if visit.kind == FileType::RegularFile && temp::is_temp(visit.name.as_os_str().as_bytes()) {
             remove_if_dead(visit, user);
         }

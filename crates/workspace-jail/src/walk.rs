@@ -22,6 +22,7 @@ use crate::jail::Jail;
 use crate::noise::is_noise;
 use crate::path::Name;
 use crate::read;
+use crate::temp;
 use crate::trail::Trail;
 
 /// Longest path that is entered: the verbs take none that is longer.
@@ -73,6 +74,7 @@ struct Rules {
 pub(crate) struct Walk<'j> {
     jail: &'j Jail,
     include_ignored: bool,
+    include_temps: bool,
     frames: Vec<Frame>,
     /// The rules of the directories above the start, from the root down.
     above: Vec<(Rules, usize)>,
@@ -84,7 +86,22 @@ pub(crate) struct Walk<'j> {
 impl<'j> Walk<'j> {
     pub(crate) fn new(jail: &'j Jail, include_ignored: bool) -> Self {
         let (frames, above, path) = (Vec::new(), Vec::new(), Vec::new());
-        Self { jail, include_ignored, frames, above, rules_read: 0, path, unreadable: 0 }
+        Self {
+            jail,
+            include_ignored,
+            include_temps: false,
+            frames,
+            above,
+            rules_read: 0,
+            path,
+            unreadable: 0,
+        }
+    }
+
+    /// Also visits files on their way to their names, see [`temp`].
+    pub(crate) fn include_temps(mut self) -> Self {
+        self.include_temps = true;
+        self
     }
 
     /// Visits everything below `start` that the rules leave, and says how many directories could not be
@@ -186,6 +203,11 @@ impl<'j> Walk<'j> {
     }
 
     fn leaves_out(&self, name: &Name, kind: FileType) -> bool {
+        let is_temp =
+            || kind == FileType::RegularFile && temp::is_temp(name.as_os_str().as_bytes());
+        if !self.include_temps && is_temp() {
+            return true;
+        }
         if self.include_ignored {
             return false;
         }
