@@ -53,7 +53,23 @@ impl Glob {
 
 /// Whether a pattern is absolute, starts at a home, or has a `..` step, in any of its alternatives.
 fn leaves(pattern: &str) -> bool {
-    pattern.starts_with(['/', '~']) || pattern.split(['/', '{', ',', '}']).any(|part| part == "..")
+    starts(pattern).any(|start| start.starts_with(['/', '~']))
+        || pattern.split(['/', '{', ',', '}']).any(|part| part == "..")
+}
+
+/// The pattern from each of the places that it may begin at: a group of alternatives in front has several.
+fn starts(pattern: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    let in_front = pattern.char_indices().map_while(move |(at, letter)| {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth > 0).then_some((at, letter))
+    });
+    let inner = in_front.filter(|(_, letter)| matches!(letter, '{' | ','));
+    [pattern].into_iter().chain(inner.filter_map(|(at, _)| pattern.get(at + 1..)))
 }
 
 #[cfg(test)]
@@ -86,8 +102,23 @@ mod tests {
 
     #[test]
     fn patterns_that_leave_are_refused() {
-        for pattern in ["../x", "a/../x", "/x", "~/x", "~user/x", "..", "{..,a}/x", "x/{../y,z}"] {
+        for pattern in [
+            "../x",
+            "a/../x",
+            "/x",
+            "~/x",
+            "~user/x",
+            "..",
+            "{..,a}/x",
+            "x/{../y,z}",
+            "{/x,a}",
+            "{a,~/b}/c",
+            "{{a,/b},c}",
+        ] {
             assert_eq!(Glob::new(pattern).map(drop), Err(TRAVERSAL.to_owned()), "{pattern}");
+        }
+        for pattern in ["a{/b,/c}", "{a,b}/c", "a{~,b}", "{a}{/b,c}"] {
+            assert!(Glob::new(pattern).is_ok(), "{pattern}");
         }
         assert!(Glob::new("[[[z-a").is_err());
         assert!(Glob::new("").is_err());

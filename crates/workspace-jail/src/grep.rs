@@ -191,16 +191,22 @@ impl Jail {
 }
 
 fn compile(pattern: &str, ignore_case: bool) -> Result<RegexMatcher> {
+    let unusable = |reason: String| {
+        // It repeats the pattern, to point at the place, and ends in a line that says what is wrong.
+        let last = reason.lines().next_back().unwrap_or_default();
+        let reason = if pattern.len() > MAX_REPEATED { last.to_owned() } else { reason };
+        Error::InvalidPattern { pattern: pattern.to_owned(), reason }
+    };
+    // The matcher's builder puts the pattern into a group of its own, and so would take `a)(b`.
+    regex_syntax::ParserBuilder::new()
+        .utf8(false)
+        .build()
+        .parse(pattern)
+        .map_err(|error| unusable(error.to_string()))?;
     RegexMatcherBuilder::new()
         .multi_line(true)
         .crlf(true)
         .case_insensitive(ignore_case)
         .build(pattern)
-        .map_err(|error| {
-            let reason = error.to_string();
-            // It repeats the pattern, to point at the place, and ends in a line that says what is wrong.
-            let last = reason.lines().next_back().unwrap_or_default();
-            let reason = if pattern.len() > MAX_REPEATED { last.to_owned() } else { reason };
-            Error::InvalidPattern { pattern: pattern.to_owned(), reason }
-        })
+        .map_err(|error| unusable(error.to_string()))
 }

@@ -8,6 +8,9 @@ use crate::read::fill_at;
 /// Bytes at the start of a file that are looked at.
 const SNIFFED: usize = 8 * 1024;
 
+/// The byte-order mark that some editors put before UTF-8 text.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Refuses a file that is not UTF-8 text by its first bytes.
 pub(crate) fn sniff_file(file: &File) -> Step<()> {
     let mut head = [0; SNIFFED];

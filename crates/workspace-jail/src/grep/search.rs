@@ -102,24 +102,22 @@ impl<'l> Search<'l> {
     pub(super) fn file(&mut self, path: &OsStr, file: &File, size: u64) -> Step<()> {
         let room = usize::try_from(size).unwrap_or(START).min(START);
         let filled = read::fill_at(file, &mut self.start[..room], 0)?;
-        text::sniff(&self.start[..filled])?;
+        let start = &self.start[..filled];
+        text::sniff(start)?;
+        // A mark is no part of the first line: `^` stands behind it.
+        let marked = if start.starts_with(text::MARK) { text::MARK.len() } else { 0 };
+        let rest = || Prefix { file, position: marked as u64, end: size };
         let room = self.room_for(path);
         let mut lines = Lines::new(&self.matcher, room);
         let searched = if size <= START as u64 {
-            self.searcher.search_slice(&self.matcher, &self.start[..filled], &mut lines)
+            self.searcher.search_slice(&self.matcher, &start[marked..], &mut lines)
         } else {
-            self.searcher.search_reader(&self.matcher, Prefix::new(file, size), &mut lines).or_else(
-                |_| {
-                    // As a rule a line for which there was no room.
-                    let _one = self.long_lines.lock().unwrap_or_else(PoisonError::into_inner);
-                    lines = Lines::new(&self.matcher, room);
-                    searcher(self.context, MAX_LINE).search_reader(
-                        &self.matcher,
-                        Prefix::new(file, size),
-                        &mut lines,
-                    )
-                },
-            )
+            self.searcher.search_reader(&self.matcher, rest(), &mut lines).or_else(|_| {
+                // As a rule a line for which there was no room.
+                let _one = self.long_lines.lock().unwrap_or_else(PoisonError::into_inner);
+                lines = Lines::new(&self.matcher, room);
+                searcher(self.context, MAX_LINE).search_reader(&self.matcher, rest(), &mut lines)
+            })
         };
         let Lines { kept, matches, .. } = lines;
         self.unreadable += u64::from(searched.is_err());
@@ -224,12 +222,6 @@ struct Prefix<'f> {
     file: &'f File,
     position: u64,
     end: u64,
-}
-
-impl<'f> Prefix<'f> {
-    fn new(file: &'f File, size: u64) -> Self {
-        Self { file, position: 0, end: size }
-    }
 }
 
 impl Read for Prefix<'_> {

@@ -78,6 +78,30 @@ fn long_lines_are_cut_around_the_match() {
 }
 
 #[test]
+fn a_mark_before_the_text_is_no_part_of_its_first_line() {
+    let fixture = Fixture::new("");
+    let long = "x\n".repeat(64 * 1024);
+    fixture.write("long", format!("\u{feff}first\n{long}last\n").as_bytes());
+    fixture.write("short", "\u{feff}first\nlast\n".as_bytes());
+    let none = GrepOptions::default();
+    check(&fixture, "^first", ".", &none, &["long:1:first", "short:1:first", "2 in 2"]);
+    check(&fixture, "last", ".", &none, &["long:65538:last", "short:2:last", "2 in 2"]);
+}
+
+#[test]
+fn a_pattern_is_parsed_as_it_was_written() {
+    let jail = open(&fixture());
+    let said =
+        |pattern: &str| jail.grep(pattern, ".", &GrepOptions::default()).unwrap_err().to_string();
+    assert!(said("a)(b").ends_with("error: unopened group"), "{}", said("a)(b"));
+    let expected = "invalid pattern '\\': regex parse error:\n    \\\n    ^\n\
+                    error: incomplete escape sequence, reached end of pattern prematurely";
+    assert_eq!(said("\\"), expected);
+    let bytes = GrepOptions::default();
+    check(&fixture(), r"(?-u)\xff|two", ".", &bytes, &["b.txt:2:two", "1 in 1"]);
+}
+
+#[test]
 fn refusals_have_names() {
     let fixture = fixture();
     let jail = open(&fixture);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use testkit::Case;
 
@@ -20,7 +21,10 @@ fn the_cases_hold_for_an_ordinary_user() {
     }
     let place = tempfile::tempdir().unwrap();
     let (binary, data) = (place.path().join("tests"), place.path().join("cases"));
-    std::fs::copy(rerun::binary(), &binary).unwrap();
+    // By a process of its own: a descriptor open for writing would leak into what other tests start meanwhile, and a
+    // program that is open for writing cannot be run.
+    let copied = Command::new("cp").arg(rerun::binary()).arg(&binary).status().unwrap();
+    assert!(copied.success());
     std::fs::create_dir(&data).unwrap();
     for entry in std::fs::read_dir(cases::directory()).unwrap() {
         let from = entry.unwrap().path();

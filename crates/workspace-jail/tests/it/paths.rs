@@ -161,4 +161,6 @@ fn a_missing_name_is_met_with_similar_ones() {
     assert_eq!(jail.similar_names("makefile"), ["Makefile"]);
     assert_eq!(jail.similar_names("src/main.py"), [""; 0]);
     assert_eq!(jail.similar_names("../outside/secret.tx"), [""; 0]);
+    fixture.symlink("kadefile", "nakefile");
+    assert_eq!(jail.similar_names("kadefile"), ["Makefile"]);
 }
