@@ -39,6 +39,20 @@ const GUIDE: &str = include_str!("guide.md");
 /// The guide's name as a prompt.
 const GUIDE_NAME: &str = "agent-workspace";
 
+/// Methods whose requests come as custom ones only when their `params` are not what the method takes.
+const KNOWN_METHODS: [&str; 10] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "tools/list",
+];
+
 /// The server of one workspace, for one session; clones share both.
 #[derive(Debug, Clone)]
 pub struct Server {
@@ -218,15 +232,20 @@ impl ServerHandler for Server {
         Ok(CompleteResult::new(found))
     }
 
-    /// A `tools/call` whose `arguments` are no object does not reach `call_tool`; it is answered here.
+    /// Requests that the SDK could not read as those of a method it knows: a `tools/call` whose `arguments` are no
+    /// object does not reach `call_tool` and is answered here.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let unknown = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method.clone(), None);
-        if request.method != "tools/call" {
-            return Err(unknown());
+        let method = request.method.as_str();
+        if KNOWN_METHODS.contains(&method) {
+            let message = format!("unusable params of '{method}'");
+            return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, message, None));
+        }
+        if method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method.clone(), None));
         }
         let params = request.params.as_ref();
         let name = params.and_then(|params| params.get("name")).and_then(|name| name.as_str());

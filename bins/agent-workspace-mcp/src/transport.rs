@@ -6,6 +6,7 @@
 //! input cancels the commands that still run, at once; a client that does not take its answers is not read from
 //! until it does.
 
+mod batch;
 pub(crate) mod envelope;
 mod owed;
 
@@ -22,11 +23,12 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use self::batch::Batch;
 use self::envelope::Envelope;
 use self::owed::Owed;
 use crate::reply::{ErrorKind, Failure, Reply};
 
-/// The longest request line that is read: 32 MiB.
+/// The longest request line that is read, a batch or a message: 32 MiB.
 pub const MAX_LINE: usize = 32 * 1024 * 1024;
 
 /// What is said about a longer one.
@@ -40,6 +42,8 @@ const KEPT_CAPACITY: usize = 1024 * 1024;
 pub struct Lines<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
+    /// Messages that came in one line and are still to be handed on.
+    batch: Batch,
     /// Set while the rest of a line that is too long passes by.
     oversized: Option<Envelope>,
     ended: bool,
@@ -60,6 +64,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send> Lines<R, W> {
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
+            batch: Batch::default(),
             oversized: None,
             ended: false,
             write: Arc::new(Mutex::new(Some(write))),
@@ -201,33 +206,42 @@ where
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        while !self.ended {
+        loop {
             self.owed.room().await;
             let (write, owed) = (Arc::clone(&self.write), self.owed.clone());
-            match self.step().await {
-                Step::End => break,
-                Step::Oversized(envelope) => {
-                    answer_unreadable(write, owed, envelope, ErrorKind::TooLarge, OVER).await;
-                }
-                Step::Line => {
-                    let line = self.take_line();
-                    let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line);
-                    if text.trim_ascii().is_empty() {
+            let line = match self.batch.next() {
+                Some(message) => message,
+                None if self.ended => break,
+                None => match self.step().await {
+                    Step::End => break,
+                    Step::Oversized(envelope) => {
+                        answer_unreadable(write, owed, envelope, ErrorKind::TooLarge, OVER).await;
                         continue;
                     }
-                    match serde_json::from_slice(text) {
-                        Ok(message) => {
-                            self.note(&message, text.len());
-                            return Some(message);
+                    Step::Line => match Batch::of(self.take_line()) {
+                        Ok(batch) => {
+                            self.batch = batch;
+                            continue;
                         }
-                        Err(error) => {
-                            let mut envelope = Envelope::default();
-                            envelope.push(text);
-                            let why = format!("the request cannot be read: {error}");
-                            let kind = ErrorKind::InvalidArgs;
-                            answer_unreadable(write, owed, envelope, kind, &why).await;
-                        }
-                    }
+                        Err(line) => line,
+                    },
+                },
+            };
+            let text = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&line);
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice(text) {
+                Ok(message) => {
+                    self.note(&message, text.len());
+                    return Some(message);
+                }
+                Err(error) => {
+                    let mut envelope = Envelope::default();
+                    envelope.push(text);
+                    let why = format!("the request cannot be read: {error}");
+                    let kind = ErrorKind::InvalidArgs;
+                    answer_unreadable(write, owed, envelope, kind, &why).await;
                 }
             }
         }

@@ -145,6 +145,53 @@ fn a_line_that_is_not_json_is_passed_over() {
 }
 
 #[test]
+fn each_message_of_a_batch_is_answered_on_a_line_of_its_own() {
+    let fixture = Fixture::new("//- a\nhere\n");
+    let mut server = Binary::start(&fixture, &[], &[]);
+    server.hello("2025-03-26");
+    let read = json!({"name": "read_file", "arguments": {"filepath": "a"}});
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": read},
+        {"jsonrpc": "2.0", "id": 3, "method": 5},
+        {"jsonrpc": "2.0", "id": 4, "method": "ping"},
+    ]);
+    server.send(&batch.to_string());
+    let answers: Vec<Value> = (0..4).map(|_| server.receive()).collect();
+    let of = |id: u64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    assert_eq!(of(2)["result"]["content"][0]["text"], "here\n");
+    assert_eq!(of(3)["error"]["code"], -32600, "{answers:?}");
+    assert!(of(1)["result"].is_object() && of(4)["result"].is_object(), "{answers:?}");
+    // One that is cut off at the end of input is answered as far as it goes.
+    server.send_raw(br#"[{"jsonrpc":"2.0","id":5,"method":"ping"},{"jsonrpc":"2.0","id":6,"#);
+    server.close_input();
+    let last = [server.receive(), server.receive()];
+    assert!(last.iter().any(|answer| answer["id"] == 5 && answer["result"].is_object()));
+    assert!(last.iter().any(|answer| answer["id"] == 6 && answer["error"]["code"] == -32600));
+}
+
+#[test]
+fn params_that_a_known_method_does_not_take_are_told_from_an_unknown_method() {
+    let fixture = Fixture::new("//- a\n");
+    let mut server = Binary::connected(&fixture);
+    let known = [
+        ("resources/read", json!({})),
+        ("prompts/get", json!({"name": 5})),
+        ("completion/complete", json!({})),
+        ("logging/setLevel", json!({"level": "loud"})),
+        ("tools/call", json!({})),
+    ];
+    for (id, (method, params)) in (1..).zip(known) {
+        let answer = server.request(id, method, params);
+        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(method), "{message}");
+    }
+    assert_eq!(server.request(9, "sampling/createMessage", json!({}))["error"]["code"], -32601);
+}
+
+#[test]
 fn x26_a_lone_surrogate_is_answered_under_its_id() {
     let fixture = Fixture::new("//- a\n");
     let mut server = Binary::connected(&fixture);
