@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Keys are held as digests and compared in constant time. Two keys for one workspace, or for one inside another,
-//! are refused: clients would meet there.
+//! are refused: clients would meet there. So are one key or one name for two clients: which of them calls could not
+//! be told.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,24 @@ impl Key {
     /// The key `text`.
     pub fn new(text: &str) -> Self {
         Self(Sha256::of(text.as_bytes()))
+    }
+
+    /// The key that an operator wrote, blanks around it aside.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it: nobody can send it in a header.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err("has no key");
+        }
+        if !text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            return Err(
+                "has a key that no header carries: letters, digits, signs and blanks of ASCII make one",
+            );
+        }
+        Ok(Self::new(text))
     }
 
     /// Whether `shown` is this key, in a time that does not depend on where the two differ.
@@ -146,14 +165,31 @@ fn read_file(path: &Path) -> std::io::Result<String> {
 
 fn parse(path: &Path, text: &str) -> Result<Vec<Client>, ClientsError> {
     let text = text.trim();
-    if !text.is_empty() && !text.contains('\n') && !text.starts_with("[[") {
-        return Ok(vec![Client { name: "default".into(), key: Key::new(text), workspace: None }]);
+    if !text.is_empty() && !text.contains('\n') && !text.starts_with("[[") && !text.starts_with('#')
+    {
+        let name = "default".to_owned();
+        let key = match Key::parse(text) {
+            Ok(key) => key,
+            Err(problem) => return Err(ClientsError::Row { name, problem }),
+        };
+        return Ok(vec![Client { name, key, workspace: None }]);
     }
     let table: Table = toml::from_str(text).map_err(|source| ClientsError::Malformed {
         path: path.to_owned(),
         source: Box::new(without_input(source)),
     })?;
-    table.client.into_iter().map(client).collect()
+    let clients: Vec<Client> = table.client.into_iter().map(client).collect::<Result<_, _>>()?;
+    for (at, one) in clients.iter().enumerate() {
+        let mut others = clients.iter().skip(at + 1);
+        let bad = |problem| ClientsError::Row { name: one.name.clone(), problem };
+        if others.clone().any(|other| other.name == one.name) {
+            return Err(bad("is named twice"));
+        }
+        if others.any(|other| other.key.0 == one.key.0) {
+            return Err(bad("has the key of another client, too"));
+        }
+    }
+    Ok(clients)
 }
 
 /// The parser quotes the line it fell over, and that line may hold a key.
@@ -165,10 +201,12 @@ fn without_input(mut error: toml::de::Error) -> toml::de::Error {
 fn client(row: Row) -> Result<Client, ClientsError> {
     let Row { name, key, key_sha256, workspace } = row;
     let bad = |problem| ClientsError::Row { name: name.clone(), problem };
-    let key = match (key.as_deref().map(str::trim), key_sha256) {
-        (Some("") | None, None) => return Err(bad("has no key")),
+    if name.trim().is_empty() {
+        return Err(bad("has no name"));
+    }
+    let key = match (key, key_sha256) {
         (Some(_), Some(_)) => return Err(bad("has both key and key_sha256")),
-        (Some(key), None) => Key::new(key),
+        (key, None) => Key::parse(&key.unwrap_or_default()).map_err(bad)?,
         (None, Some(digest)) => {
             Key(digest.trim().parse().map_err(|_| bad("key_sha256 is not 64 hex digits"))?)
         }
@@ -209,12 +247,33 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_could_not_be_told_apart_are_refused() {
+        let row = |name: &str, key: &str| {
+            format!("[[client]]\nname='{name}'\n{key}\nworkspace='/srv/{name}'\n")
+        };
+        let both = |one: String, other: String| check(&(one + &other)).unwrap_err();
+        let same_name = both(row("a", "key='one'"), row("a", "key='two'"));
+        assert_eq!(same_name, "client 'a': is named twice");
+        let digest = format!("key_sha256='{}'", Sha256::of(b"one"));
+        let same_key = both(row("a", "key='one'"), row("b", &digest));
+        assert_eq!(same_key, "client 'a': has the key of another client, too");
+        assert_eq!(both(row(" ", "key='one'"), String::new()), "client ' ': has no name");
+    }
+
+    #[test]
     fn a_bad_table_is_refused_without_quoting_a_key() {
         let row = |rest: &str| check(&format!("[[client]]\nname='a'\n{rest}\n"));
         assert!(row("workspace='/a'").unwrap_err().contains("has no key"));
         assert!(row("key='x'\nworkspace='a'").unwrap_err().contains("absolute"));
         assert!(row("key='x'\nkey_sha256='y'\nworkspace='/a'").unwrap_err().contains("both"));
         assert!(row("key_sha256='zz'\nworkspace='/a'").unwrap_err().contains("64 hex"));
+        for key in ["kl\u{fc}", "a\\nb", "a\\u0007b"] {
+            let refused = row(&format!("key=\"{key}\"\nworkspace='/a'")).unwrap_err();
+            assert!(refused.contains("no header carries"), "{refused}");
+        }
+        assert!(row("key=' '\nworkspace='/a'").unwrap_err().contains("has no key"));
+        assert!(check("\u{feff}key").unwrap_err().contains("no header carries"));
+        assert_eq!(check("# no key yet"), Ok(Vec::new()));
         let error = parse(Path::new("keys"), "[[client]]\nname='a'\nkey='SECRET\n").unwrap_err();
         assert!(!crate::shell::with_source(&error).contains("SECRET"), "{error:?}");
         assert!(!format!("{error:?}").contains("SECRET"));

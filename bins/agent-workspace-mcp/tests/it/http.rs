@@ -227,6 +227,11 @@ fn p9_without_a_key_it_does_not_start() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains("MCP_API_KEY") && error.contains("--api-key-file"), "{error}");
     }
+    // Nobody could show this one.
+    let output = command(&fixture, &[], &[("MCP_API_KEY", "schl\u{fc}ssel")]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("MCP_API_KEY: has a key that no header carries"), "{error}");
 }
 
 #[test]
@@ -310,7 +315,16 @@ fn x26_what_cannot_be_read_is_answered_under_its_id() {
     assert_eq!(kind(&over["result"]), "too_large", "{over}");
     let other = ask("ping", "\\ud800");
     assert_eq!((other.status, &other.answer(8)["error"]["code"]), (400, &json!(-32600)));
-    assert_eq!(server.post("/mcp", KEY, &[], "no JSON at all").status, 415);
+    for (body, why) in [
+        ("no JSON at all", "cannot be read"),
+        ("", "cannot be read"),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "one message a request"),
+    ] {
+        let refused = server.post("/mcp", KEY, &[], body);
+        assert_eq!(refused.status, 400, "{refused:?}");
+        let detail = refused.messages()[0]["detail"].as_str().unwrap().to_owned();
+        assert!(detail.starts_with("Bad Request") && detail.contains(why), "{detail}");
+    }
     assert!(!fixture.exists("b"));
 }
 

@@ -81,7 +81,8 @@ fn clients(options: &Options) -> anyhow::Result<Vec<Client>> {
     }
     match std::env::var("MCP_API_KEY") {
         Ok(key) if !key.trim().is_empty() => {
-            let key = Key::new(key.trim());
+            let key =
+                Key::parse(&key).map_err(|problem| anyhow::anyhow!("MCP_API_KEY: {problem}"))?;
             Ok(vec![Client { name: "default".into(), key, workspace: None }])
         }
         _ => bail!(

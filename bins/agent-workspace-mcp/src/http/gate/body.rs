@@ -69,8 +69,16 @@ pub(super) fn unreadable(body: &[u8]) -> Option<Answer> {
     let error = serde_json::from_slice::<rmcp::model::ClientJsonRpcMessage>(body).err()?;
     let mut envelope = Envelope::default();
     envelope.push(body);
-    let why = format!("the request cannot be read: {error}");
-    answer_to(&envelope, ErrorKind::InvalidArgs, &why).map(|answer| answered(&answer))
+    let why = if body.trim_ascii_start().starts_with(b"[") {
+        "batches are not taken over HTTP; send one message a request".to_owned()
+    } else {
+        format!("the request cannot be read: {error}")
+    };
+    let answer = answer_to(&envelope, ErrorKind::InvalidArgs, &why);
+    Some(answer.map_or_else(
+        || refusal(StatusCode::BAD_REQUEST, &format!("Bad Request: {why}")),
+        |answer| answered(&answer),
+    ))
 }
 
 fn answered(message: &serde_json::Value) -> Answer {
