@@ -136,17 +136,20 @@ fn is_neutral(value: &Value) -> bool {
 fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(whole)),
-        Value::String(text) => text.trim().parse().ok(),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().ok().or_else(|| text.parse().ok().and_then(whole))
+        }
         _ => None,
     }
 }
 
-/// A float that is a whole number and survives the trip, as `5.0` does.
+/// A float that is a whole number, as `5.0` is. One beyond the integers is the nearest of them: it stands for
+/// "as many as there are".
 fn whole(number: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::cast_possible_truncation, reason = "whole and within ±2^53, so exact")]
-    let as_integer = number as i64;
-    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(as_integer)
+    #[expect(clippy::cast_possible_truncation, reason = "the cast takes the nearest integer")]
+    let nearest = number as i64;
+    (number.fract() == 0.0).then_some(nearest)
 }
 
 fn number(value: &Value) -> Option<f64> {
@@ -295,6 +298,14 @@ mod tests {
         });
         check(given, Ok(want));
         check(json!({"file": "f", "limit": 7.0}), Ok(Typed { limit: 7, ..Typed::default() }));
+        let most = |limit: Value| {
+            let typed = Typed { limit: i64::MAX, ..Typed::default() };
+            check(json!({"filepath": "f", "limit": limit}), Ok(typed));
+        };
+        most(json!(1e30));
+        most(json!(u64::MAX));
+        most(json!("123456789012345678901234567890"));
+        check(json!({"file": "f", "limit": "7.0"}), Ok(Typed { limit: 7, ..Typed::default() }));
         check(
             json!({"filepath": "f", "names": "*.py"}),
             Ok(Typed { names: vec!["*.py".into()], ..Typed::default() }),
@@ -309,6 +320,10 @@ mod tests {
             json!({"filepath": "f", "limit": "five"}),
             Err("argument 'limit' must be an integer, got string \"five\""),
         );
+        for (limit, shown) in [(json!("inf"), "string \"inf\""), (json!(1.5), "number 1.5")] {
+            let expected = format!("argument 'limit' must be an integer, got {shown}");
+            check(json!({"filepath": "f", "limit": limit}), Err(&expected));
+        }
         check(
             json!({"filepath": "f", "mode": "on"}),
             Err("argument 'mode' must be one of auto, off, got string \"on\""),

@@ -111,7 +111,7 @@ impl Workspace {
         let (jobs, disposables) = (Jobs::default(), Disposables::default());
         disposables::sweep(&jail);
         let audit = Audit::new(dir, config.client.clone());
-        let turns = Semaphore::new(config.max_concurrent_calls);
+        let turns = Semaphore::new(config.max_concurrent_calls.min(Semaphore::MAX_PERMITS));
         Ok(Self {
             config,
             jail,

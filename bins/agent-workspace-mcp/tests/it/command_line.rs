@@ -49,6 +49,32 @@ fn run_with(
 }
 
 #[test]
+fn the_largest_limits_are_limits() {
+    let fixture = Fixture::new("//- a\nx\n");
+    let most = u64::MAX.to_string();
+    let variables: Vec<(&str, &str)> = [
+        "COMMAND_TIMEOUT",
+        "MAX_COMMAND_TIMEOUT",
+        "MAX_CONCURRENT_CALLS",
+        "MAX_OUTPUT_BYTES",
+        "MAX_READ_SIZE_BYTES",
+        "MAX_SEARCH_RESULTS",
+        "MAX_WRITE_SIZE_BYTES",
+        "OUTPUT_TOKEN_BUDGET",
+    ]
+    .map(|name| (name, most.as_str()))
+    .into();
+    for (tool, arguments) in [
+        ("run_bash", r#"{"command": "cat a", "timeout": 1e30}"#),
+        ("read_file", r#"{"filepath": "a", "limit": 1e30}"#),
+        ("search_content", r#"{"pattern": "x"}"#),
+    ] {
+        let done = run_with(&fixture, &["call", tool, arguments], "", &variables);
+        assert!(done.code == 0 && done.stdout.contains('x'), "{tool}: {done:?}");
+    }
+}
+
+#[test]
 fn the_demo_shows_every_step_and_succeeds() {
     let fixture = Fixture::new("//- a\n");
     let done = run(&fixture, &["demo"], "");
