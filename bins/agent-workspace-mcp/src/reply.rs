@@ -27,7 +27,7 @@ pub const FACTS: &str = "agent-workspace/result";
 pub enum ErrorKind {
     /// No such job, output or sandbox.
     UnknownId,
-    /// The workspace changes too fast; the same call may go through later.
+    /// The workspace changes too fast, or too many calls run for this one to have its turn; it may go through later.
     Busy,
     /// A missing, unknown or unusable argument.
     InvalidArgs,
@@ -138,6 +138,11 @@ impl ErrorKind {
             Self::Internal => "internal",
         }
     }
+}
+
+/// A number and what it counts, as people write it.
+pub(crate) fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// A flat object of facts, in the order they were added.

@@ -10,8 +10,10 @@ impl From<Error> for Failure {
         let (kind, advice) = match &error {
             Error::Busy { .. } => (Kind::Busy, ""),
             Error::InvalidPattern { .. } => (Kind::InvalidArgs, ""),
-            Error::InvalidPath { .. } => (Kind::InvalidPath, ""),
-            Error::NameTooLong { .. } => (Kind::NameTooLong, ""),
+            Error::InvalidPath { .. } => {
+                (Kind::InvalidPath, "name a file or directory, relative to the workspace root")
+            }
+            Error::NameTooLong { .. } => (Kind::NameTooLong, "use a shorter one"),
             Error::OutsideWorkspace { .. } => {
                 (Kind::OutsideWorkspace, "use a path relative to the workspace root")
             }
@@ -19,7 +21,9 @@ impl From<Error> for Failure {
             Error::NotFound { .. } => {
                 (Kind::NotFound, "look with list_directory or search_workspace")
             }
-            Error::NotADirectory { .. } => (Kind::NotADirectory, ""),
+            Error::NotADirectory { .. } => {
+                (Kind::NotADirectory, "a file stands in the way; look with list_directory")
+            }
             Error::ProtectedPath { .. } => {
                 (Kind::ProtectedPath, "only the operator may change it; leave it, or ask them to")
             }
@@ -35,7 +39,10 @@ impl From<Error> for Failure {
             Error::HardlinkRefused { .. } => {
                 (Kind::HardlinkRefused, "the operator refuses such files")
             }
-            Error::PermissionDenied { .. } => (Kind::PermissionDenied, ""),
+            Error::PermissionDenied { .. } => (
+                Kind::PermissionDenied,
+                "look at owner and mode with ls -l; a command may change them",
+            ),
             Error::BinaryFile { .. } => (Kind::BinaryFile, "look at it with a command of run_bash"),
             Error::TooLarge { .. } => (Kind::TooLarge, ""),
             Error::Stale { .. } => (Kind::Stale, "nothing was written; read it again"),

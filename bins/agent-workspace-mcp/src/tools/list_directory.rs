@@ -11,7 +11,7 @@ use workspace_jail::{EntryKind, Escaped, Listing};
 use super::{Effect, Row};
 use crate::arguments::decode;
 use crate::files::{Files, Where};
-use crate::reply::{Facts, Failure, Reply};
+use crate::reply::{Facts, Failure, Reply, counted};
 use crate::schema::{Argument, DIRECTORY_ALIASES, Kind, SANDBOX};
 use crate::workspace::Session;
 
@@ -137,6 +137,10 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         let names: Vec<_> =
             listing.left_out.iter().map(|name| Escaped::new(name).to_string()).collect();
         lines.push(format!("[left out: {}; list one by its name]", names.join(", ")));
+    }
+    if listing.entries.is_empty() && listing.total > 0 {
+        let total = counted(listing.total, "entry", "entries");
+        lines.insert(0, format!("[no entry at offset {offset}: the directory has {total}]"));
     }
     if lines.is_empty() {
         lines.push("[empty directory]".into());

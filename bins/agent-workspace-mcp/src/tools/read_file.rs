@@ -12,7 +12,7 @@ use workspace_jail::{Error, Escaped, Jail, PageRequest};
 use super::{Effect, Row};
 use crate::arguments::decode;
 use crate::files::{Files, Readable};
-use crate::reply::{ErrorKind, Facts, Failure, Image, Reply};
+use crate::reply::{ErrorKind, Facts, Failure, Image, Reply, counted};
 use crate::schema::{Argument, FILE_ALIASES, Kind, SANDBOX};
 use crate::workspace::Session;
 
@@ -120,12 +120,13 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             (Some(first), None) => {
                 format!("lines {first}-{}", first + page.lines.saturating_sub(1))
             }
-            (None, _) => format!("{} lines", page.lines),
+            (None, _) => counted(page.lines, "line", "lines"),
         };
         notes.push(format!("[{shown}; continue with offset={next}]"));
     } else if page.lines == 0 && page.size > 0 {
-        let total = page.total_lines.map_or_else(String::new, |total| format!(" {total}"));
-        notes.push(format!("[no line at offset {offset}: the file has{total} lines]"));
+        let total = page.total_lines.map(|total| counted(total, "line", "lines"));
+        let total = total.unwrap_or_else(|| "fewer lines".to_owned());
+        notes.push(format!("[no line at offset {offset}: the file has {total}]"));
     }
     if matches!(lossy, std::borrow::Cow::Owned(_)) {
         notes.push("[some bytes are not UTF-8 and are shown as \u{FFFD}]".into());

@@ -7,7 +7,7 @@ use workspace_jail::{Error, Escaped, GrepOptions, Grepped};
 use super::{Effect, Row};
 use crate::arguments::decode;
 use crate::files::Files;
-use crate::reply::{Facts, Failure, Reply};
+use crate::reply::{Facts, Failure, Reply, counted};
 use crate::schema::{Argument, Kind};
 use crate::workspace::Session;
 
@@ -38,6 +38,9 @@ pub(super) const ROW: Row = Row {
     arguments: ARGUMENTS,
     call,
 };
+
+/// What stands behind a line of which only a part is shown.
+const CUT: &str = " […]";
 
 /// More context than this is what `read_file` is for.
 const MAX_CONTEXT: usize = 50;
@@ -89,13 +92,12 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
 }
 
 fn render(found: &Grepped, count: usize, truncated: bool) -> String {
+    let matches = counted(count as u64, "match", "matches");
+    let files = counted(found.total_files, "file", "files");
     let mut lines = vec![match (count, truncated) {
         (0, _) => "No matches found".to_owned(),
-        (_, false) => format!("Found {count} matches in {} files", found.total_files),
-        (_, true) => format!(
-            "Found {count} matches (truncated, {} in all, in {} files)",
-            found.total, found.total_files
-        ),
+        (_, false) => format!("Found {matches} in {files}"),
+        (_, true) => format!("Found {matches} (truncated, {} in all, in {files})", found.total),
     }];
     for file in &found.files {
         let path = Escaped::new(&file.path);
@@ -109,11 +111,18 @@ fn render(found: &Grepped, count: usize, truncated: bool) -> String {
             }
             next = Some(line.number + 1);
             let mark = if line.is_match { ':' } else { '-' };
-            lines.push(format!("{path}{mark}{}{mark}{}", line.number, line.text));
+            let cut = if line.is_cut { CUT } else { "" };
+            lines.push(format!("{path}{mark}{}{mark}{}{cut}", line.number, line.text));
         }
     }
+    if found.files.iter().flat_map(|file| &file.lines).any(|line| line.is_cut) {
+        lines.push(format!(
+            "[lines that end in{CUT} are parts of longer ones; read_file returns them whole]"
+        ));
+    }
     if found.unreadable > 0 {
-        lines.push(format!("[{} files or directories could not be read]", found.unreadable));
+        let unread = counted(found.unreadable, "file or directory", "files or directories");
+        lines.push(format!("[{unread} could not be read]"));
     }
     lines.join("\n")
 }

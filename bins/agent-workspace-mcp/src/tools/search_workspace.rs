@@ -6,7 +6,7 @@ use workspace_jail::{Error, Escaped, FindOptions};
 
 use super::{Effect, Row};
 use crate::arguments::decode;
-use crate::reply::{Facts, Failure, Reply};
+use crate::reply::{Facts, Failure, Reply, counted};
 use crate::schema::{Argument, Kind};
 use crate::workspace::Session;
 
@@ -63,7 +63,8 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     }];
     lines.extend(found.paths.iter().map(|path| Escaped::new(path).to_string()));
     if found.unreadable > 0 {
-        lines.push(format!("[{} directories could not be read]", found.unreadable));
+        let unread = counted(found.unreadable, "directory", "directories");
+        lines.push(format!("[{unread} could not be read]"));
     }
     let facts = Facts::default()
         .with("count", count)
