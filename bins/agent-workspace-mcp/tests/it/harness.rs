@@ -154,12 +154,13 @@ impl Binary {
 
     /// Starts the binary by a command that becomes it.
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        Self::spawn_with(command, Stdio::null())
+    }
+
+    /// The same, its log going to `log`.
+    pub(crate) fn spawn_with(command: &mut Command, log: Stdio) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let input = child.stdin.take();
         let stdout = child.stdout.take().unwrap();
         let (lines, output) = channel();

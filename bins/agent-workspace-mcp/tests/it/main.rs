@@ -30,6 +30,7 @@ mod packages;
 mod protocol;
 mod read_file;
 mod read_output;
+mod rows;
 mod run_bash;
 mod sandbox_files;
 mod sandbox_limits;
