@@ -41,6 +41,7 @@ pub(super) fn run(options: &Options, mut config: Config) -> anyhow::Result<ExitC
     log_to_stderr(&config);
     let workspace = Arc::new(Workspace::open(config)?);
     let cancelled = CancellationToken::new();
+    let opens = row.name == "initialize_sandbox";
     let reply = runtime()?.block_on(async {
         let interrupted = cancelled.clone();
         tokio::spawn(async move {
@@ -52,6 +53,9 @@ pub(super) fn run(options: &Options, mut config: Config) -> anyhow::Result<ExitC
     });
     if !reply.text.is_empty() {
         say(&reply.text)?;
+    }
+    if reply.error.is_none() && (opens || reply.facts.get("job_id").is_some()) {
+        say_error("What was started ends with this command; a server (serve) keeps it.");
     }
     if options.facts {
         say_error(&serde_json::to_string(&reply.facts)?);

@@ -18,7 +18,7 @@ pub(super) struct Options {
     #[arg(long, default_value = "")]
     command: String,
     /// Its exit code
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
     /// Tokens that the answer may have [default: the output budget]
     #[arg(long, value_name = "TOKENS")]

@@ -3,7 +3,7 @@
 mod body;
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Bytes};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response, StatusCode};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -45,8 +46,9 @@ pub struct Names {
 }
 
 impl Names {
-    /// The loopback names of `bound` and the operator's own `hosts`, with http and https origins of each. With `*` among
-    /// them any host is taken, and origins are still those of the names.
+    /// The loopback names of `bound` and the operator's own `hosts`, with http and https origins of each: at any port,
+    /// or at the one that a host is written with. With `*` among them any host is taken, and origins are still those of
+    /// the names. What is no host, see [`Names::is_host`], names nothing.
     pub fn new(bound: SocketAddr, hosts: &[String]) -> Self {
         let port = bound.port();
         let mut names: Vec<String> =
@@ -59,13 +61,29 @@ impl Names {
             names.push(bound.ip().to_string());
         }
         let any = hosts.iter().any(|host| host == "*");
-        for host in hosts.iter().filter(|host| *host != "*") {
-            names.push(host.clone());
-            origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{host}:*")));
+        for host in hosts.iter().filter_map(|host| authority(host)) {
+            let port = if host.port().is_some() { "" } else { ":*" };
+            origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{host}{port}")));
+            names.push(host.to_string());
         }
         // The SDK takes an empty list for any host.
         Self { hosts: if any { Vec::new() } else { names }, origins }
     }
+
+    /// Whether `text` names a host, with a port or without, or is `*` for any.
+    pub fn is_host(text: &str) -> bool {
+        text == "*" || authority(text).is_some()
+    }
+}
+
+/// A host as it stands in a URL.
+fn authority(host: &str) -> Option<Authority> {
+    if host == "*" {
+        return None;
+    }
+    let bracketed = host.parse::<Ipv6Addr>().map(|address| format!("[{address}]"));
+    let text = bracketed.as_deref().unwrap_or(host);
+    Authority::try_from(text).ok().filter(|authority| !authority.as_str().contains('@'))
 }
 
 /// Everything that one client reaches.
@@ -287,6 +305,24 @@ mod tests {
         check("Bearer", None);
         check("Basic k", None);
         assert_eq!(bearer(None), None);
+    }
+
+    #[test]
+    fn a_named_host_has_its_origins_at_the_port_it_was_given() {
+        fn check(host: &str, name: &str, origin: &str) {
+            let bound = SocketAddr::from(([127, 0, 0, 1], 1));
+            let names = Names::new(bound, &[host.to_owned()]);
+            assert!(Names::is_host(host) && names.hosts.iter().any(|it| it == name), "{names:?}");
+            assert!(names.origins.iter().any(|it| it == origin), "{names:?}");
+        }
+        check("box.example", "box.example", "https://box.example:*");
+        check("box.example:8443", "box.example:8443", "https://box.example:8443");
+        check("2001:db8::1", "[2001:db8::1]", "http://[2001:db8::1]:*");
+        check("[2001:db8::1]:81", "[2001:db8::1]:81", "http://[2001:db8::1]:81");
+        for wrong in ["http://box.example", "a b", "me@box", "", "box/mcp"] {
+            assert!(!Names::is_host(wrong), "{wrong}");
+        }
+        assert!(Names::is_host("*"));
     }
 
     #[test]

@@ -105,6 +105,9 @@ fn call_prints_the_text_and_tells_errors_by_its_status() {
     assert_eq!(done.code, 0, "a non-zero exit is a result: {done:?}");
     let facts: Value = serde_json::from_str(&done.stderr).unwrap();
     assert_eq!(facts["exit_code"], 3);
+    let job =
+        run(&fixture, &["call", "run_bash", r#"{"command":"sleep 9","background":true}"#], "");
+    assert!(job.code == 0 && job.stderr.contains("ends with this command"), "{job:?}");
     for bad in [&["call", "no_tool"][..], &["call", "read_file", "[]"], &["call", "read_file", "{"]]
     {
         let done = run(&fixture, bad, "");

@@ -227,6 +227,11 @@ fn p9_without_a_key_it_does_not_start() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains("MCP_API_KEY") && error.contains("--api-key-file"), "{error}");
     }
+    let arguments = ["--allow-host", "https://box"];
+    let output = command(&fixture, &arguments, &[("MCP_API_KEY", KEY)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("ALLOWED_HOSTS: 'https://box' is no host name"), "{error}");
     // Nobody could show this one.
     let output = command(&fixture, &[], &[("MCP_API_KEY", "schl\u{fc}ssel")]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -26,6 +26,9 @@ const PORT: u16 = 8000;
 pub(super) fn run(options: &Options, config: &Config) -> anyhow::Result<ExitCode> {
     let clients = clients(options)?;
     let place = address(options)?;
+    if let Some(wrong) = options.hosts().find(|host| !Names::is_host(host)) {
+        bail!("ALLOWED_HOSTS: '{wrong}' is no host name; write HOST or HOST:PORT, or * for any");
+    }
     log_to_stderr(config);
     harden()?;
     let longest_call = config.max_command_timeout;
