@@ -141,9 +141,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        one_page(request)?;
         Ok(ListToolsResult::with_all_items(self.rows().map(describe).collect()))
     }
 
@@ -167,17 +168,19 @@ impl ServerHandler for Server {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        one_page(request)?;
         self.blocking(resources::list).await
     }
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        one_page(request)?;
         Ok(resources::templates())
     }
 
@@ -192,9 +195,10 @@ impl ServerHandler for Server {
 
     async fn list_prompts(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        one_page(request)?;
         let guide = Prompt::new(GUIDE_NAME, Some("How to work well in this workspace"), None)
             .with_title("Working in an agent workspace");
         Ok(ListPromptsResult::with_all_items(vec![guide]))
@@ -270,6 +274,14 @@ impl ServerHandler for Server {
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         self.rows().find(|row| row.name == name).map(describe)
+    }
+}
+
+/// Every list is one page, so no cursor was ever given out.
+fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor).filter(|cursor| !cursor.is_empty()) {
+        None => Ok(()),
+        Some(_) => Err(ErrorData::invalid_params("unknown cursor: this list has one page", None)),
     }
 }
 

@@ -188,6 +188,12 @@ fn params_that_a_known_method_does_not_take_are_told_from_an_unknown_method() {
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(message.contains(method), "{message}");
     }
+    for (id, list) in (20..).zip(["tools", "prompts", "resources", "resources/templates"]) {
+        let method = format!("{list}/list");
+        let answer = server.request(id, &method, json!({"cursor": "made-up"}));
+        assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+        assert!(server.request(id + 10, &method, json!({"cursor": ""}))["result"].is_object());
+    }
     assert_eq!(server.request(9, "sampling/createMessage", json!({}))["error"]["code"], -32601);
 }
 
