@@ -2,11 +2,13 @@
 //!
 //! The SDK speaks the protocol; what it leaves open is closed here. Invariants: nothing but a refusal is said to
 //! whoever shows no key; a key leads to one workspace, with sessions of its own, so that two clients never meet;
+//! an answer outlives its connection and no command its session;
 //! connections, requests and sessions are bounded in number, headers in time, bodies in size; a server that is told to
 //! stop ends its commands and answers its calls before it closes their connections. No TLS: that is a proxy's work.
 
 mod clients;
 mod gate;
+mod sessions;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -53,6 +53,10 @@ const KNOWN_METHODS: [&str; 10] = [
     "tools/list",
 ];
 
+/// Cancelled when the session of a request is ended: its calls end with it. An extension of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionEnd(pub(crate) CancellationToken);
+
 /// The server of one workspace, for one session; clones share both.
 #[derive(Debug, Clone)]
 pub struct Server {
@@ -85,14 +89,26 @@ impl Server {
         };
         let started = Instant::now();
         let heard = Heard::default();
+        let cancelled = context.ct.child_token();
         let caller = Caller {
-            cancelled: context.ct.clone(),
+            cancelled: cancelled.clone(),
             ending: self.ending.clone(),
             heard: heard.clone(),
         };
         let work = guard::call(Arc::clone(&self.workspace), row, arguments, caller);
         let token = context.meta.get_progress_token();
-        let reply = progress::during(work, &context.peer, token, &heard).await;
+        let work = progress::during(work, &context.peer, token, &heard);
+        let session_ended = async {
+            match context.extensions.get::<SessionEnd>() {
+                Some(SessionEnd(end)) => end.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(work);
+        let reply = tokio::select! {
+            reply = &mut work => reply,
+            () = session_ended => { cancelled.cancel(); work.await }
+        };
         self.log.call(row.name, reply.error, started.elapsed(), context).await;
         Ok(reply.into_result(self.workspace.config.structured))
     }

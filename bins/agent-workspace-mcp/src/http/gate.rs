@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::PATH;
 use super::clients::Key;
+use super::sessions::Sessions;
 use crate::transport::MAX_LINE;
 
 /// Requests of one client that may be open at one time, streams included.
@@ -90,8 +91,8 @@ fn authority(host: &str) -> Option<Authority> {
 struct Door<S> {
     name: String,
     key: Key,
-    service: StreamableHttpService<S, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
+    service: StreamableHttpService<S, Sessions>,
+    sessions: Arc<Sessions>,
     open: Arc<AtomicUsize>,
 }
 
@@ -136,7 +137,7 @@ impl<S: ServerHandler + Send + 'static> Gate<S> {
     ) -> Self {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(self.longest_call + IDLE);
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(Sessions::new(sessions));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(self.names.hosts.iter().cloned())
             .with_allowed_origins(self.names.origins.iter().cloned())
@@ -184,7 +185,7 @@ impl<S: ServerHandler + Send + 'static> Gate<S> {
         let is_post = request.method() == Method::POST;
         if is_post
             && !request.headers().contains_key("mcp-session-id")
-            && door.sessions.sessions.read().await.len() >= SESSIONS
+            && door.sessions.count().await >= SESSIONS
         {
             tracing::warn!(client = door.name, "refused: too many sessions");
             let text = "Too Many Requests: this client has 128 sessions; end some by DELETE";

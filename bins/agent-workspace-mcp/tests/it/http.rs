@@ -15,6 +15,8 @@ use testkit::Fixture;
 
 use crate::harness::{BINARY, PATIENCE, is_running};
 
+mod sessions;
+
 const KEY: &str = "key-of-the-only-client";
 
 /// The real binary, serving HTTP on a port of its own.
@@ -426,22 +428,6 @@ fn a_long_call_tells_its_progress_and_ends_with_its_stream() {
     within(Duration::from_secs(5), "the command outlives its caller", || {
         !is_running("http-long-call")
     });
-}
-
-#[test]
-fn a_session_cancels_a_call_by_its_id() {
-    let fixture = Fixture::new("//- a\n");
-    let server = Http::start(&fixture);
-    let id = server.session(KEY);
-    let session = [("Mcp-Session-Id", id.as_str()), ("Mcp-Protocol-Version", "2025-11-25")];
-    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params":
-        {"name": "run_bash", "arguments": {"command": "exec -a http-cancelled-call sleep 52"}}});
-    let _stream = server.send("/mcp", KEY, &session, &call.to_string());
-    within(PATIENCE, "it does not run", || is_running("http-cancelled-call"));
-    let cancel =
-        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
-    assert_eq!(server.post("/mcp", KEY, &session, &cancel.to_string()).status, 202);
-    within(Duration::from_secs(2), "it runs on", || !is_running("http-cancelled-call"));
 }
 
 #[test]
