@@ -383,53 +383,83 @@ fn loose_block<'t>(
     let wanted: Vec<&str> = search.iter().copied().filter(|line| solid(line)).collect();
     let solid_lines: Vec<(usize, &FileLine<'_>)> =
         file.iter().enumerate().filter(|(_, line)| solid(&line.text)).collect();
-    let search_gaps = gaps(search);
     let given: Vec<&str> = replace.iter().copied().filter(|line| solid(line)).collect();
-    let written_gaps = gaps(replace);
     let aligned: Vec<&FileLine<'_>> = solid_lines.iter().map(|(_, line)| *line).collect();
     let origins = kept_lines(Level::BlankLines, &wanted, &given, &aligned);
     let frame = Frame::new(Level::BlankLines, &wanted, &given, &aligned, Unit::Blanks(4));
     let mut written = frame.write(&origins).into_iter();
-    let partner = |i: usize| match origins.get(i) {
-        Some(Origin::Kept(p) | Origin::Paired(p)) => Some(*p),
-        _ => None,
-    };
-    let blank = || Line { text: Cow::Borrowed(""), newline: None };
-    let mut out: Vec<Line<'_>> =
-        (0..written_gaps.first().copied().unwrap_or(0)).map(|_| blank()).collect();
-    let mut from = 0;
-    while from < given.len() {
-        // A region runs from one line with a partner to the next.
-        let to = (from + 1..given.len()).find(|&i| partner(i).is_some()).unwrap_or(given.len());
-        let blanks: usize = written_gaps.get(from + 1..=to).unwrap_or_default().iter().sum();
-        let consecutive = match (partner(from), partner(to)) {
-            (Some(a), Some(b)) if to < given.len() && b == a + 1 => Some(a),
-            _ => None,
-        };
-        let unchanged = consecutive.filter(|&a| search_gaps.get(a + 1) == Some(&blanks));
-        for i in from..to {
+    let written_gaps = gaps(replace);
+    let kept = kept_gaps(&gaps(search), &written_gaps, &origins);
+    let mut out = Vec::new();
+    for (index, (&blanks, kept)) in written_gaps.iter().zip(kept).enumerate() {
+        if index > 0 {
             out.extend(written.next());
-            match unchanged {
-                Some(a) if i == from => {
-                    let upper = solid_lines.get(a).map_or(0, |(at, _)| *at);
-                    let lower = solid_lines.get(a + 1).map_or(upper + 1, |(at, _)| *at);
-                    out.extend(file.get(upper + 1..lower).unwrap_or_default().iter().map(|line| {
-                        Line {
-                            text: Cow::Borrowed(line.text),
-                            newline: Some(line.start + line.text.len()),
-                        }
-                    }));
-                }
-                Some(_) => {}
-                None => {
-                    let gap = written_gaps.get(i + 1).copied().unwrap_or(0);
-                    out.extend((0..gap).map(|_| blank()));
-                }
-            }
         }
-        from = to;
+        let Some(upper) = kept else {
+            out.extend((0..blanks).map(|_| Line { text: Cow::Borrowed(""), newline: None }));
+            continue;
+        };
+        let line = |solid: usize| solid_lines.get(solid).map_or(0, |(line, _)| *line);
+        let between = file.get(line(upper) + 1..line(upper + 1)).unwrap_or_default();
+        out.extend(between.iter().map(|line| {
+            let newline = Some(line.start + line.text.len());
+            Line { text: Cow::Borrowed(line.text), newline }
+        }));
     }
     out
+}
+
+/// A line with text, by its number in the search, or blank lines, by how many they are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Piece {
+    Line(usize),
+    New,
+    Blank(usize),
+}
+
+/// For each gap of the replacement, the line of the search behind which is the gap that it leaves as it is.
+fn kept_gaps(search: &[usize], replace: &[usize], lines: &[Origin]) -> Vec<Option<usize>> {
+    let partner = |line: usize| match lines.get(line) {
+        Some(Origin::Kept(partner) | Origin::Paired(partner)) => Some(*partner),
+        _ => None,
+    };
+    // Of each piece, the gap that it is or ends with.
+    let mut old = Vec::new();
+    let mut new = Vec::new();
+    let blank = |gap: usize, blanks: usize| (blanks > 0).then_some((gap, Piece::Blank(blanks)));
+    for (gap, &blanks) in search.iter().enumerate() {
+        old.extend(gap.checked_sub(1).map(|line| (gap, Piece::Line(line))));
+        old.extend(blank(gap, blanks));
+    }
+    for (gap, &blanks) in replace.iter().enumerate() {
+        let line = gap.checked_sub(1).map(|line| partner(line).map_or(Piece::New, Piece::Line));
+        new.extend(line.map(|line| (gap, line)));
+        new.extend(blank(gap, blanks));
+    }
+    let (old_gaps, old): (Vec<usize>, Vec<Piece>) = old.into_iter().unzip();
+    let (new_gaps, new): (Vec<usize>, Vec<Piece>) = new.into_iter().unzip();
+    let mut kept = vec![None; replace.len()];
+    for ((gap, piece), origin) in new_gaps.into_iter().zip(&new).zip(origins(&old, &new)) {
+        if let (Piece::Blank(_), Origin::Kept(from)) = (piece, origin)
+            && let Some(slot) = kept.get_mut(gap)
+        {
+            *slot = old_gaps.get(from).and_then(|gap| gap.checked_sub(1));
+        }
+    }
+    // Where neither of the two has a blank line, the file's follow the upper of its lines.
+    for line in 0..lines.len() {
+        let Some(upper) = partner(line).filter(|upper| search.get(upper + 1) == Some(&0)) else {
+            continue;
+        };
+        let lower = (line + 1..lines.len()).find(|&lower| partner(lower).is_some());
+        if let Some(lower) = lower.filter(|&lower| partner(lower) == Some(upper + 1))
+            && replace.get(line + 1..=lower).unwrap_or_default().iter().all(|&blanks| blanks == 0)
+            && let Some(slot) = kept.get_mut(line + 1)
+        {
+            *slot = Some(upper);
+        }
+    }
+    kept
 }
 
 /// Takes off the blank lines that both texts begin or end with: the place begins and ends with text.
