@@ -199,7 +199,11 @@ impl fmt::Display for EditError {
             }
             ErrorKind::CountMismatch => {
                 self.fmt_places(f)?;
-                write!(f, ", expected {}", detail.expected.unwrap_or_default())?;
+                write!(
+                    f,
+                    ", expected {}; give the count there is, or an 'old' that has as many",
+                    detail.expected.unwrap_or_default()
+                )?;
                 self.fmt_scopes(f)
             }
             ErrorKind::Overlap => write!(
@@ -212,10 +216,13 @@ impl fmt::Display for EditError {
                 "{reason} is a placeholder, not text of the file; give the lines it stands for, or a smaller edit"
             ),
             ErrorKind::SyntaxInvalid => match &detail.syntax {
-                Some(issue) => write!(f, "{issue}"),
+                Some(issue) => write!(f, "{issue}\nMend the edits, or pass validate=\"off\"."),
                 None => f.write_str("the new text does not parse"),
             },
-            ErrorKind::NotUtf8 => write!(f, "the file is not UTF-8 text: {reason}"),
+            ErrorKind::NotUtf8 => write!(
+                f,
+                "the file is not UTF-8 text: {reason}; convert it first, or edit it with a command"
+            ),
         }
     }
 }
@@ -256,7 +263,8 @@ impl EditError {
             write!(f, "; {}", hint.advice())?;
         }
         let Some(closest) = &detail.closest else {
-            return Ok(());
+            let lost = detail.hints.is_empty();
+            return if lost { f.write_str("; read the file and copy the lines") } else { Ok(()) };
         };
         write!(f, "; closest: {} ({:.0} % alike)", closest.lines, closest.similarity * 100.0)?;
         if let Some(diff) = &closest.first_diff {

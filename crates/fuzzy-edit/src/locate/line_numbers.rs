@@ -13,40 +13,49 @@ use crate::text::{is_blank, lines, trim, trim_end};
 enum Mark {
     Bar,
     Tab,
+    Arrow,
     Colon,
 }
 
-/// A decorated line: number, mark, rest.
-fn split(line: &str) -> Option<(usize, Mark, &str)> {
+/// A decorated line: number, mark, rest. A number alone is a blank line whose mark was cut off with its blanks.
+fn split(line: &str) -> Option<(usize, Option<Mark>, &str)> {
     let line = line.trim_start_matches(is_blank);
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = line.get(..line.len() - rest.len())?;
     let number = digits.parse().ok()?;
-    if let Some(rest) = rest.strip_prefix('\t') {
-        return Some((number, Mark::Tab, rest));
+    if rest.is_empty() {
+        return Some((number, None, ""));
     }
-    if let Some(rest) = rest.strip_prefix(": ") {
-        return Some((number, Mark::Colon, rest));
-    }
-    if rest == ":" {
-        return Some((number, Mark::Colon, ""));
-    }
-    let rest = rest.trim_start_matches(is_blank).strip_prefix('|')?;
-    Some((number, Mark::Bar, rest))
+    let behind = |mark: &str| rest.strip_prefix(mark);
+    let (mark, rest) = if let Some(rest) = behind("\t") {
+        (Mark::Tab, rest)
+    } else if let Some(rest) = behind("→") {
+        (Mark::Arrow, rest)
+    } else if let Some(rest) = behind(": ") {
+        (Mark::Colon, rest)
+    } else if rest == ":" {
+        (Mark::Colon, "")
+    } else {
+        (Mark::Bar, rest.trim_start_matches(is_blank).strip_prefix('|')?)
+    };
+    Some((number, Some(mark), rest))
 }
 
 /// The lines without numbers, if all carry one of the same kind; `consecutive` if they count up by one.
 fn strip<'t>(given: &[&'t str], consecutive: bool) -> Option<(usize, Mark, Vec<&'t str>)> {
-    let (first, mark, _) = split(given.first()?)?;
+    let (first, ..) = split(given.first()?)?;
+    let mut mark = None;
     let mut rests = Vec::with_capacity(given.len());
     for (index, line) in given.iter().enumerate() {
         let (number, kind, rest) = split(line)?;
-        if kind != mark || (consecutive && number != first.checked_add(index)?) {
+        let other = kind.is_some() && mark.is_some() && kind != mark;
+        if other || (consecutive && number != first.checked_add(index)?) {
             return None;
         }
+        mark = mark.or(kind);
         rests.push(rest);
     }
-    Some((first, mark, rests))
+    Some((first, mark?, rests))
 }
 
 /// The rests without the one blank that a listing puts after its bar, if all have it.
@@ -92,21 +101,18 @@ pub(super) fn line_numbers<'s>(
         return None;
     }
     let written = given_lines(replace);
-    let decorated = written.iter().filter(|line| split(line).is_some()).count();
-    let solid = written.iter().filter(|line| !trim(line).is_empty()).count();
-    let written: Vec<&str> = if decorated == 0 {
-        written
-    } else if decorated >= solid {
+    let is_marked = |line: &&str| matches!(split(line), Some((_, Some(_), _)));
+    let written: Vec<&str> = if written.iter().any(is_marked) {
         let rests: Option<Vec<&str>> = written
             .iter()
             .map(|line| match split(line) {
-                Some((_, kind, rest)) => (kind == mark).then_some(rest),
-                None => Some(""),
+                Some((_, kind, rest)) => kind.is_none_or(|kind| kind == mark).then_some(rest),
+                None => trim(line).is_empty().then_some(""),
             })
             .collect();
         if bar_and_blank { after_bar(&rests?)? } else { rests? }
     } else {
-        return None;
+        written
     };
     let (start, _) = *window.first()?;
     let (last, line) = *window.last()?;

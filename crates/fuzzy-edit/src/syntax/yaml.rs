@@ -37,6 +37,7 @@ mod parser {
             | Error::BinaryNotUtf8 { .. }
             | Error::NonFiniteFloat { .. }
             | Error::UnsupportedTag { .. }
+            | Error::UnsupportedIncludeForm { .. }
             | Error::AliasReplayCounterOverflow { .. }
             | Error::AliasReplayLimitExceeded { .. }
             | Error::AliasExpansionLimitExceeded { .. }
@@ -59,7 +60,15 @@ mod parser {
             let line = text.get(start..).unwrap_or_default();
             start + line.char_indices().nth(column.saturating_sub(1)).map_or(0, |(at, _)| at)
         });
-        Checked::Invalid(Fault { at, message: plain(&message) })
+        let message = match error.without_snippet() {
+            // The parser's own words speak to its caller, of an option that allows it.
+            Error::DuplicateMappingKey { key: Some(key), .. } => {
+                format!("duplicate mapping key: {key}")
+            }
+            Error::DuplicateMappingKey { key: None, .. } => "duplicate mapping key".to_owned(),
+            _ => plain(&message),
+        };
+        Checked::Invalid(Fault { at, message })
     }
 
     /// The message without the position that is told beside it.

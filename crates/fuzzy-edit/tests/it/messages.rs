@@ -1,8 +1,8 @@
 //! What a refusal says, as it follows `Edit N: ` in an answer.
 
-use fuzzy_edit::{Edit, EditError};
-#[cfg(feature = "python")]
-use fuzzy_edit::{Options, plan};
+use std::path::Path;
+
+use fuzzy_edit::{Edit, EditError, Options, plan};
 
 use crate::support::{plan_text, text};
 
@@ -21,7 +21,7 @@ fn not_found_shows_the_nearest_lines() {
       file:  →return bar(2)
              ^
     ");
-    insta::assert_snapshot!(refusal("alpha\n", Edit::new("completely different", "x")), @"the 'old' text was not found in the file");
+    insta::assert_snapshot!(refusal("alpha\n", Edit::new("completely different", "x")), @"the 'old' text was not found in the file; read the file and copy the lines");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn ambiguous_names_all_places() {
 #[test]
 fn places_are_told_apart_by_their_scope() {
     let refusal = |file: &str, edit: Edit| {
-        let path = std::path::Path::new("a.py");
+        let path = Path::new("a.py");
         plan(file.as_bytes(), path, &[edit], &Options::default()).unwrap_err().to_string()
     };
     let file = "class A:\n    def m(self):\n        v = v\n\nclass B:\n    v = 1\nv = 2\n";
@@ -60,7 +60,7 @@ fn places_are_told_apart_by_their_scope() {
       line 6 in class B
     ");
     insta::assert_snapshot!(refusal(file, Edit::new("v = 1", "w").expected_count(2)), @r"
-    Found 1 match of the 'old' text at line 6, expected 2
+    Found 1 match of the 'old' text at line 6, expected 2; give the count there is, or an 'old' that has as many
       line 6 in class B
     ");
     let many = format!("def f():\n{}", "    x\n".repeat(30));
@@ -75,8 +75,22 @@ fn the_rest_is_said_in_a_sentence() {
     let error =
         plan_text("one two three\n", &[Edit::new("one two", "1"), Edit::new("two three", "2")]);
     insta::assert_snapshot!(error.unwrap_err(), @"the 'old' text was in the file, but edit 0 has replaced it; edits apply in order, so match the new text or merge the two");
+    let latin = plan(b"caf\xe9", Path::new("a.txt"), &[Edit::new("a", "b")], &Options::default());
+    insta::assert_snapshot!(latin.unwrap_err(), @"the file is not UTF-8 text: invalid byte at offset 3; convert it first, or edit it with a command");
     assert_eq!(EditError::invalid_edit(Some(0), "no 'new' text").to_string(), "no 'new' text");
     assert_eq!(refusal("a", Edit::new("a", "b").at_line(0)), "at_line counts from 1");
+}
+
+#[cfg(feature = "python")]
+#[test]
+fn a_result_that_does_not_parse_names_both_ways_out() {
+    let edit = Edit::new("x = 1", "x = (");
+    let error = plan(b"x = 1\n", Path::new("a.py"), &[edit], &Options::default());
+    insta::assert_snapshot!(error.unwrap_err(), @r#"
+    Python syntax error at line 1, column 6: unexpected EOF while parsing
+      x = (
+    Mend the edits, or pass validate="off".
+    "#);
 }
 
 /// Matching by stripped lines with the first line's indentation is what people know; its results hold.
