@@ -123,12 +123,15 @@ pub(crate) fn whole_lines(
         file.push(FileLine { start: at, text: line });
         at += line.len() + 1;
     }
+    let (search, replace) = (indented(search, level), indented(replace, level));
+    let search: Vec<&str> = search.iter().map(|line| &**line).collect();
+    let replace: Vec<&str> = replace.iter().map(|line| &**line).collect();
     let out = if level == Level::BlankLines {
-        loose_block(search, replace, &file)
+        loose_block(&search, &replace, &file)
     } else {
         let aligned: Vec<&FileLine<'_>> = file.iter().collect();
-        let origins = kept_lines(level, search, replace, &aligned);
-        Frame::new(level, search, replace, &aligned, file_unit).write(&origins)
+        let origins = kept_lines(level, &search, &replace, &aligned);
+        Frame::new(level, &search, &replace, &aligned, file_unit).write(&origins)
     };
     Patch { range: view.raw_range(&place.range), text: join(view, place, &out) }
 }
@@ -136,6 +139,19 @@ pub(crate) fn whole_lines(
 /// Whether the level reads folded text.
 fn is_folded(level: Level) -> bool {
     matches!(level, Level::Unicode | Level::InnerWs)
+}
+
+/// The lines with indentation of plain blanks, where the level takes others for blanks too.
+fn indented<'t>(given: &[&'t str], level: Level) -> Vec<Cow<'t, str>> {
+    let plain = |line: &'t str| {
+        let (indent, _) = parts(line, is_folded(level));
+        if indent.is_ascii() {
+            return Cow::Borrowed(line);
+        }
+        let blanks = indent.chars().map(|c| if c == '\t' { c } else { ' ' });
+        Cow::Owned(blanks.chain(cut(line, indent.len()..line.len()).chars()).collect())
+    };
+    given.iter().map(|line| plain(line)).collect()
 }
 
 /// The first line that is not blank.

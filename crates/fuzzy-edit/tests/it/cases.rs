@@ -204,7 +204,7 @@ fn differences(case: &EditCase) -> Vec<String> {
 fn every_case_ends_as_it_should() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let cases = testkit::cases::<EditCase>(&dir);
-    assert_eq!(cases.len(), 259);
+    assert_eq!(cases.len(), 261);
     let mut report = String::new();
     for case in &cases {
         let case = &case.body;
