@@ -5,6 +5,8 @@
 //! fits. Each pass may spend up to its share, so no kind crowds out the next. A marker's price is part of every choice, and a gap
 //! too small to be worth one is filled. Invariants: deterministic, `O(n log n)`, the sum stays within the budget.
 
+use std::collections::HashSet;
+
 use crate::keyed::{KeyMap, KeySet};
 use crate::mark::Mark;
 use crate::row::{Fate, Row};
@@ -78,7 +80,7 @@ impl Plan {
         let barred = standing().map(|(_, (fate, _))| !fate.is_shown()).collect();
         let traits: Vec<Traits> = standing().map(|(_, (_, it))| *it).collect();
         let outliers = magnitude::outliers(&texts, &traits);
-        let (rare, alarming) = (by_rarity(&traits, &outliers), by_alarm(&traits));
+        let (rare, alarming) = (by_rarity(&traits, &outliers), by_alarm(&texts, &traits, marker));
         let firsts = first_of_each_shape(&texts, &traits);
         let headings = heading::headings(texts.into_iter());
         let wanted = by_recipe(&traits);
@@ -139,28 +141,35 @@ fn by_rarity(traits: &[Traits], outliers: &[bool]) -> Vec<usize> {
     rare
 }
 
-/// The first row of each alarming shape, then the last, then the others; the worst and rarest shapes first.
-fn by_alarm(traits: &[Traits]) -> Vec<usize> {
-    let mut shapes: KeyMap<u32> = KeyMap::default();
+/// The first row of each alarming shape, then the last, then all rows of the shape that costs least in all, and so on:
+/// one list that is complete, as that of the failed tests, is worth more than the beginnings of two. Rows that say again
+/// word for word what one above says come at the end.
+fn by_alarm(texts: &[&str], traits: &[Traits], marker: u64) -> Vec<usize> {
+    let mut first: KeySet = KeySet::default();
     let mut last: KeyMap<usize> = KeyMap::default();
+    let mut prices: KeyMap<u64> = KeyMap::default();
+    let mut said: HashSet<&str> = HashSet::new();
     let mut order = Vec::new();
     let alarming = |it: &&Traits| it.severity >= Severity::Error;
     for (index, it) in traits.iter().enumerate().filter(|(_, it)| alarming(it)) {
-        let nth = shapes.entry(it.shape.template).or_insert(0);
-        *nth += 1;
+        let again = texts.get(index).is_some_and(|text| !said.insert(text));
         last.insert(it.shape.template, index);
-        order.push((index, *nth, it));
+        if !again {
+            *prices.entry(it.shape.template).or_insert(0) += it.tokens + marker;
+        }
+        order.push((index, first.insert(it.shape.template), again, it));
     }
-    order.sort_by_key(|&(index, nth, it)| {
+    order.sort_by_key(|&(index, first, again, it)| {
         let end = last.get(&it.shape.template) == Some(&index);
-        let round = if nth == 1 {
-            0
-        } else if end {
-            1
-        } else {
-            nth
+        let round = match (first, end) {
+            (true, _) => 0,
+            (_, true) => 1,
+            _ if !again => 2,
+            _ => 3,
         };
-        (round, std::cmp::Reverse(it.severity), it.alike)
+        let price =
+            if round < 2 { 0 } else { prices.get(&it.shape.template).copied().unwrap_or(0) };
+        (round, price, std::cmp::Reverse(it.severity), it.alike)
     });
     order.into_iter().map(|(index, ..)| index).collect()
 }

@@ -121,3 +121,17 @@ fn without_a_way_back_nothing_is_promised() {
     assert!(answer.text.contains("similar lines not shown]"), "{}", answer.text);
     assert!(!answer.text.contains("read_output") && answer.truncated);
 }
+
+#[test]
+fn every_failing_name_is_shown_before_all_that_is_told_of_them() {
+    let raw = lines(90, |n| {
+        format!(
+            "=====\nFAIL: test_{n:03} (many.Ledger.test_{n:03})\n-----\nTraceback (most recent call last):\n  \
+             File \"many.py\", line {n}, in test_{n:03}\n    self.assertEqual(a, b)\n\
+             AssertionError: {{'a': {n}, 'b': [1, 2, 3]}} != {{'a': {n}, 'b': [1, 2, {n}]}}\n- {{'a': {n}}}\n?     ^\n"
+        )
+    });
+    let text = run("python3 -m unittest", 1, &raw).text;
+    let shown = |n: u32| text.contains(&format!("FAIL: test_{n:03} "));
+    assert_eq!((0..90).filter(|&n| !shown(n)).collect::<Vec<_>>(), Vec::<u32>::new(), "{text}");
+}
