@@ -13,6 +13,7 @@ mod expand;
 mod explain;
 mod invariants;
 mod metamorphic;
+#[cfg(feature = "recipes")]
 mod recipes;
 mod stream;
 mod tokens;

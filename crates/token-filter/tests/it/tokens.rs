@@ -26,7 +26,8 @@ fn raw_and_compacted_outputs_are_within_the_bound() {
 }
 
 /// The figures in the documentation of `estimate_tokens`: of texts of at least 300 tokens the largest errors, in
-/// percent, and the errors of the sums, in per mill.
+/// percent, and the errors of the sums, in per mill. They are of the default build: recipes decide what is compacted.
+#[cfg(feature = "recipes")]
 #[test]
 fn errors_are_as_documented() {
     let (mut below, mut above, mut sums) = (0, 0, [[0_i64; 2]; 2]);
