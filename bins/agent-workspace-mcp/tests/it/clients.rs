@@ -8,15 +8,14 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use testkit::{Fixture, Missing, require};
 
-use crate::harness::BINARY;
+use crate::harness::{BINARY, variable};
 
 const EDITED: &str = "def greet():\n    return 'bye'\n";
 
-fn named(variable: &str, what: &str) -> Result<PathBuf, Missing> {
-    let missing = |why: &str| Missing(format!("{what}: {variable} {why}; .ci/setup installs it"));
-    let path =
-        std::env::var_os(variable).map(PathBuf::from).ok_or_else(|| missing("is not set"))?;
-    if path.is_file() { Ok(path) } else { Err(missing("names no file")) }
+fn named(name: &str, what: &str) -> Result<PathBuf, Missing> {
+    let path = PathBuf::from(variable(name)?);
+    let missing = || Missing(format!("{what}: {name} names no file; .ci/setup installs it"));
+    path.is_file().then_some(path).ok_or_else(missing)
 }
 
 fn shown(output: &Output) -> String {

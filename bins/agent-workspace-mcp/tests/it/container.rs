@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
-use crate::harness::BINARY;
+use crate::harness::{BINARY, variable};
 
 /// A profile without namespaces and mounts, as container engines other than Podman have it.
 const WITHOUT_NAMESPACES: &str = r#"{
@@ -24,11 +24,6 @@ const USER: u32 = 10_001;
 
 /// An engine's address and an image with a shell.
 fn engine() -> Result<(String, String), Missing> {
-    let variable = |name: &str| {
-        std::env::var(name).map_err(|_| {
-            Missing(format!("a container engine: {name} is not set; .ci/engine starts one"))
-        })
-    };
     Ok((variable("AGENT_WORKSPACE_TEST_ENGINE")?, variable("AGENT_WORKSPACE_TEST_IMAGE")?))
 }
 

@@ -13,18 +13,13 @@ use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
 use self::way::{PRINT_MARK, Way};
-use crate::harness::{BINARY, Binary, is_running};
+use crate::harness::{BINARY, Binary, is_running, variable};
 
 /// Whose the workspace is.
 const OWNER: u32 = 10_001;
 
 /// An engine's address, and an image with bash.
 pub(crate) fn engine() -> Result<(String, String), Missing> {
-    let variable = |name: &str| {
-        std::env::var(name).map_err(|_| {
-            Missing(format!("a container engine: {name} is not set; .ci/engine starts one"))
-        })
-    };
     Ok((variable("AGENT_WORKSPACE_TEST_ENGINE")?, variable("AGENT_WORKSPACE_TEST_BASE_IMAGE")?))
 }
 

@@ -16,7 +16,7 @@ use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, Tool};
 use rmcp::service::{RoleClient, RunningService};
 use serde_json::{Value, json};
-use testkit::{Fixture, Snapshot};
+use testkit::{Fixture, Missing, Snapshot};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,15 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_agent-workspace-mcp");
 
 /// Longer than any answer takes; a test that meets it has found an unanswered call.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What one of the project's scripts sets for wider tests; which script, where it is not set.
+pub(crate) fn variable(name: &str) -> Result<String, Missing> {
+    let is_engine = name.ends_with("_ENGINE") || name.ends_with("_IMAGE");
+    let (what, script) =
+        if is_engine { ("a container engine", ".ci/engine") } else { ("wider tests", ".ci/setup") };
+    std::env::var(name)
+        .map_err(|_| Missing(format!("{what}: {name} is not set; {script} says what it is")))
+}
 
 /// A workspace, its server in this process, and a client connected to it.
 pub(crate) struct Session {

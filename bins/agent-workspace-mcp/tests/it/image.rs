@@ -8,8 +8,9 @@ mod started;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Fixture, Missing, require};
+use testkit::{Fixture, require};
 
+use crate::harness::variable;
 use started::{Container, hand_over};
 pub(crate) use started::{Image, USER};
 
@@ -151,10 +152,7 @@ fn b7_a_script_with_metadata_runs() {
 #[test]
 fn b8_a_script_fetches_its_dependency() {
     let name = "b8_a_script_fetches_its_dependency";
-    let index = std::env::var("AGENT_WORKSPACE_TEST_INDEX").map_err(|_| {
-        Missing("a package index: AGENT_WORKSPACE_TEST_INDEX; .ci/setup says it".into())
-    });
-    let Some(index) = require(name, index) else { return };
+    let Some(index) = require(name, variable("AGENT_WORKSPACE_TEST_INDEX")) else { return };
     let script = "//- get.py\n# /// script\n# dependencies = [\"requests\"]\n# ///\n\
                   import requests\nprint(requests.__name__)\n";
     // The machine's certificates: those of the index may be the machine's own.

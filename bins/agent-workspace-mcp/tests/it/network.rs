@@ -8,7 +8,7 @@ use egress_proxy::HostRules;
 use serde_json::json;
 use testkit::{Missing, require};
 
-use crate::harness::{Answer, Session};
+use crate::harness::{Answer, Session, variable};
 
 /// An HTTP server on the machine's loopback, which answers every request alike.
 fn upstream() -> SocketAddr {
@@ -109,10 +109,6 @@ fn without_a_list_there_is_no_proxy_and_no_network() {
 
 /// What the wider tests need of the world: `.ci/setup` names it.
 pub(crate) fn package_index() -> Result<(String, String, String), Missing> {
-    let variable = |name: &str| {
-        std::env::var(name)
-            .map_err(|_| Missing(format!("a package index: {name} is not set; .ci/setup sets it")))
-    };
     Ok((
         variable("AGENT_WORKSPACE_TEST_UV")?,
         variable("AGENT_WORKSPACE_TEST_INDEX")?,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
-use crate::harness::{Answer, Binary};
+use crate::harness::{Answer, Binary, variable};
 
 /// What the sandbox is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +31,6 @@ pub(crate) struct Place {
 
 /// One test at a time has containers: an engine that is asked by all at once answers none of them in time.
 static TURN: Mutex<()> = Mutex::new(());
-
-/// The variables of the test engine.
-pub(crate) fn variable(name: &str) -> Result<String, Missing> {
-    std::env::var(name).map_err(|_| {
-        Missing(format!("a container engine: {name} is not set; .ci/engine starts one"))
-    })
-}
 
 /// The address of the test engine.
 pub(crate) fn engine() -> Result<String, Missing> {

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::harness::{PATIENCE, is_running};
-use crate::place::{Backend, Place, engine, variable};
+use crate::harness::{PATIENCE, is_running, variable};
+use crate::place::{Backend, Place, engine};
 
 fn each(test: &str, check: impl Fn(&mut Place, Backend)) {
     on([Backend::Native, Backend::Usual], test, check);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
-use crate::harness::{Answer, Binary, Session, is_running};
+use crate::harness::{Answer, Binary, Session, is_running, variable};
 
 fn run(session: &Session, language: &str, code: &str) -> Answer {
     session.call("execute_code", json!({"language": language, "code": code}))
@@ -168,11 +168,6 @@ fn what_a_killed_server_left_goes_with_the_next_start() {
 
 /// The address of an engine, and an image with nothing but a small shell.
 fn engine() -> Result<(String, String), Missing> {
-    let variable = |name: &str| {
-        std::env::var(name).map_err(|_| {
-            Missing(format!("a container engine: {name} is not set; .ci/engine starts one"))
-        })
-    };
     Ok((variable("AGENT_WORKSPACE_TEST_ENGINE")?, variable("AGENT_WORKSPACE_TEST_IMAGE")?))
 }
 

@@ -5,6 +5,8 @@ use std::process::{Command, Output};
 
 use testkit::{Missing, require};
 
+use crate::harness::variable;
+
 const MANIFESTS: [&str; 4] = [
     "compose.yaml",
     "kubernetes/agent-sandbox.yaml",
@@ -19,9 +21,6 @@ fn place() -> PathBuf {
 
 /// A Python with the validators, and the schema of Compose.
 fn validators() -> Result<(String, String), Missing> {
-    let variable = |name: &str| {
-        std::env::var(name).map_err(|_| Missing(format!("{name} is not set; .ci/setup says it")))
-    };
     Ok((variable("AGENT_WORKSPACE_TEST_PYTHON")?, variable("AGENT_WORKSPACE_TEST_COMPOSE_SCHEMA")?))
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testkit::{Fixture, Missing};
 
-use crate::harness::{BINARY, Binary};
+use crate::harness::{BINARY, Binary, variable};
 
 /// The user of the image.
 pub(crate) const USER: u32 = 1000;
@@ -40,12 +40,9 @@ impl Image {
     }
 
     fn build() -> Result<Self, Missing> {
-        let variable = |name: &str, script: &str| {
-            std::env::var(name).map_err(|_| Missing(format!("{name} is not set; {script} says it")))
-        };
-        let engine = variable("AGENT_WORKSPACE_TEST_ENGINE", ".ci/engine")?;
-        variable("AGENT_WORKSPACE_TEST_BASE_IMAGE", ".ci/engine")?;
-        let uv = variable("AGENT_WORKSPACE_TEST_UV", ".ci/setup")?;
+        let engine = variable("AGENT_WORKSPACE_TEST_ENGINE")?;
+        variable("AGENT_WORKSPACE_TEST_BASE_IMAGE")?;
+        let uv = variable("AGENT_WORKSPACE_TEST_UV")?;
         let script = repository().join(".ci/image");
         let done = Command::new(script).args([BINARY, &uv]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
