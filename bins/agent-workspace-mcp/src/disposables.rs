@@ -48,6 +48,28 @@ pub struct Place {
     programs: Mutex<BTreeSet<&'static str>>,
     /// Its files when code last ended there.
     seen: Mutex<Seen>,
+    /// Numbers of the calls whose code runs there.
+    running: Mutex<BTreeSet<usize>>,
+}
+
+/// The number of a call whose code runs in a place: no other has it at the same time.
+#[derive(Debug)]
+pub struct Number<'p> {
+    place: &'p Place,
+    number: usize,
+}
+
+impl Number<'_> {
+    /// 1 for a call that is alone.
+    pub fn get(&self) -> usize {
+        self.number
+    }
+}
+
+impl Drop for Number<'_> {
+    fn drop(&mut self) {
+        lock(&self.place.running).remove(&self.number);
+    }
 }
 
 /// What a place is made of.
@@ -63,7 +85,12 @@ pub enum Backend {
 impl Place {
     /// An empty place.
     pub fn new(backend: Backend) -> Self {
-        Self { backend, programs: Mutex::default(), seen: Mutex::default() }
+        Self {
+            backend,
+            programs: Mutex::default(),
+            seen: Mutex::default(),
+            running: Mutex::default(),
+        }
     }
 
     /// What it is made of, as programs read it.
@@ -83,6 +110,14 @@ impl Place {
     /// Remembers that a program is there.
     pub fn learn(&self, program: &'static str) {
         lock(&self.programs).insert(program);
+    }
+
+    /// The lowest number that no call has, until it is dropped.
+    pub fn number(&self) -> Number<'_> {
+        let mut running = lock(&self.running);
+        let number = (1..).find(|number| !running.contains(number)).unwrap_or(usize::MAX);
+        running.insert(number);
+        Number { place: self, number }
     }
 
     /// Remembers the files as they are now; what changed since they were last looked at.

@@ -1,5 +1,7 @@
 //! Languages that code can be written in: one row each.
 
+use std::ffi::OsStr;
+
 /// A language, and what runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language {
@@ -17,6 +19,41 @@ pub struct Language {
     pub product: Option<&'static str>,
     /// What would bring the program.
     pub brought_by: &'static str,
+}
+
+impl Language {
+    /// The file of the code and the line that runs it, for the call that has `number` in its place: the table's own
+    /// for the first, others for those beside it, so that no call runs another's code.
+    #[must_use]
+    pub fn names(&self, number: usize) -> (String, String) {
+        let (file, line) = (self.file.to_owned(), self.line.to_owned());
+        if number <= 1 {
+            return (file, line);
+        }
+        let stem = self.stem();
+        let numbered = format!("{stem}_{number}");
+        (file.replace(stem, &numbered), line.replace(stem, &numbered))
+    }
+
+    fn stem(&self) -> &'static str {
+        self.file.split('.').next().unwrap_or(self.file)
+    }
+
+    /// Whether a file of that name is the code of a call, or what its line makes beside it.
+    fn owns(&self, name: &str) -> bool {
+        let Some(rest) = name.strip_prefix(self.stem()) else { return false };
+        let rest = match rest.strip_prefix('_') {
+            None => rest,
+            Some(numbered) => {
+                let rest = numbered.trim_start_matches(|digit: char| digit.is_ascii_digit());
+                if rest.len() == numbered.len() {
+                    return false;
+                }
+                rest
+            }
+        };
+        rest == &self.file[self.stem().len()..] || (self.product.is_some() && rest.is_empty())
+    }
 }
 
 /// All languages, in the order in which they are told.
@@ -139,6 +176,11 @@ pub fn find(name: &str) -> Option<&'static Language> {
         .find(|language| language.name == name || language.aliases.contains(&name.as_str()))
 }
 
+/// Whether a file beside the code is the code's own, of whatever language.
+pub fn is_snippet(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| LANGUAGES.iter().any(|language| language.owns(name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,5 +198,19 @@ mod tests {
         assert_eq!(find(" JS ").map(|language| language.name), Some("javascript"));
         assert!(find("cobol").is_none());
         assert!(LANGUAGES.iter().all(|language| language.line.contains(language.file)));
+    }
+
+    #[test]
+    fn calls_beside_each_other_have_files_of_their_own() {
+        let names = |name: &str, number| find(name).unwrap().names(number);
+        assert_eq!(names("python", 1), ("snippet.py".into(), "python3 snippet.py".into()));
+        assert_eq!(names("java", 2), ("Snippet_2.java".into(), "java Snippet_2.java".into()));
+        assert_eq!(names("c", 12).1, "cc -o snippet_12 snippet_12.c && ./snippet_12");
+        for own in ["snippet.py", "snippet_2.py", "snippet", "snippet_31", "Snippet_2.java"] {
+            assert!(is_snippet(OsStr::new(own)), "{own}");
+        }
+        for other in ["snippet_.py", "snippet_a.py", "snippet.txt", "snippets.py", "Snippet", "a"] {
+            assert!(!is_snippet(OsStr::new(other)), "{other}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, MetadataExt as _};
 use workspace_jail::{Escaped, NOISE};
 
-use crate::languages::LANGUAGES;
+use crate::languages;
 
 /// Files that are told apart; of a place with more, changes are not known.
 pub const MOST_FILES: usize = 5_000;
@@ -117,10 +117,7 @@ impl Seen {
     }
 
     fn insert(&mut self, path: OsString, mark: Mark) {
-        let is_snippet = LANGUAGES.iter().any(|language| {
-            path == language.file || language.product.is_some_and(|product| path == product)
-        });
-        if !is_snippet {
+        if !languages::is_snippet(&path) {
             self.files.insert(path, mark);
         }
     }

@@ -79,7 +79,9 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         disposables.add(Place::new(Backend::Native(Box::new(native))), &session.cancel)?
     };
     let mut output = Output::begin(session)?;
-    let job = Job { session, language, code: &code, timeout };
+    let number = place.number();
+    let (file, line) = language.names(number.get());
+    let job = Job { session, language, file: &file, line: &line, code: &code, timeout };
     let mut notes = Vec::new();
     let (ended, sandbox, changes) = match &place.backend {
         Backend::Native(native) => {
@@ -96,7 +98,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         }
     };
     notes.extend(changes.as_ref().and_then(|changes| changes.note(&place.id)));
-    let answered = running::answer(language.line, timeout, &ended, output, &sandbox, notes);
+    let answered = running::answer(&line, timeout, &ended, output, &sandbox, notes);
     let named = |facts: Facts| {
         facts
             .with("sandbox_id", &place.id)
@@ -125,6 +127,10 @@ fn denials(workspace: &Workspace, native: &Native) -> Vec<String> {
 struct Job<'c> {
     session: &'c Session,
     language: &'static Language,
+    /// Where the code goes.
+    file: &'c str,
+    /// What runs it.
+    line: &'c str,
     code: &'c str,
     timeout: Duration,
 }
@@ -135,7 +141,7 @@ fn in_native(
     native: &Native,
     output: &mut Output<'_>,
 ) -> Result<(Ended, String), Failure> {
-    let Job { session, language, code, timeout } = *job;
+    let Job { session, language, file, line, code, timeout } = *job;
     let rung = native.shell.rung();
     let prepare = |line: &str| {
         let line = format!("{}{line}", native.preamble);
@@ -152,8 +158,8 @@ fn in_native(
             _ => return Err(missing(language, "this machine, as far as sandboxes see it,")),
         }
     }
-    native.jail().replace(language.file, code.as_bytes(), None)?;
-    running::run(prepare(language.line)?, timeout, &session.cancel, output, rung)
+    native.jail().replace(file, code.as_bytes(), None)?;
+    running::run(prepare(line)?, timeout, &session.cancel, output, rung)
 }
 
 #[cfg(feature = "container")]
@@ -163,15 +169,15 @@ fn in_container(
     contained: &crate::contained::Contained,
     output: &mut Output<'_>,
 ) -> Result<Ended, Failure> {
-    let Job { session, language, code, timeout } = *job;
+    let Job { session, language, file, line, code, timeout } = *job;
     if !place.knows(language.program) {
         if !contained.has(language.program)? {
             return Err(missing(language, "the image"));
         }
         place.learn(language.program);
     }
-    contained.write(language.file, code)?;
-    contained.run(language.line, timeout, &session.cancel, output)
+    contained.write(file, code)?;
+    contained.run(line, timeout, &session.cancel, output)
 }
 
 fn missing(language: &Language, place: &str) -> Failure {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Fixture, Missing, require};
 
 use crate::harness::{Answer, Binary, Session, is_running, variable};
+use crate::place::{Backend, Place};
 
 fn run(session: &Session, language: &str, code: &str) -> Answer {
     session.call("execute_code", json!({"language": language, "code": code}))
@@ -112,6 +113,39 @@ fn sandboxes_see_neither_each_other_nor_one_that_was_removed() {
     assert!(code(&second, "echo still").text.contains("still"));
     session.ok("stop_sandbox", json!({}));
     session.refused("stop_sandbox", json!({}), "unknown_id");
+}
+
+/// Each answer is its own code's, however many calls share a sandbox at the same moment.
+fn calls_at_once_each_run_their_own_code(test: &str, backend: Backend) {
+    let Some(mut place) = Place::open(test, backend, &[]) else { return };
+    for number in 0..6 {
+        let code = format!("sleep 0.2; echo own-{number}; exit {number}");
+        let arguments = json!({"language": "sh", "sandbox_id": place.id, "code": code});
+        let params = json!({"name": "execute_code", "arguments": arguments});
+        let request =
+            json!({"jsonrpc": "2.0", "id": 100 + number, "method": "tools/call", "params": params});
+        place.server.send(&request.to_string());
+    }
+    for _ in 0..6 {
+        let answer = place.server.receive();
+        let number = answer["id"].as_u64().unwrap() - 100;
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(text, format!("[Exit code: {number}]\nown-{number}\n"));
+    }
+    // Alone again, it has the plain name.
+    assert_eq!(place.code("sh", "echo $0").text, "[Exit code: 0]\nsnippet.sh\n");
+}
+
+#[test]
+fn calls_at_once_in_a_native_place_each_run_their_own_code() {
+    let test = "calls_at_once_in_a_native_place_each_run_their_own_code";
+    calls_at_once_each_run_their_own_code(test, Backend::Native);
+}
+
+#[test]
+fn calls_at_once_in_a_container_each_run_their_own_code() {
+    let test = "calls_at_once_in_a_container_each_run_their_own_code";
+    calls_at_once_each_run_their_own_code(test, Backend::Small);
 }
 
 #[test]
