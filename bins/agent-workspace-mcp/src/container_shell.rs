@@ -45,7 +45,7 @@ use crate::progress::Heard;
 use crate::pulling;
 use crate::reply::{ErrorKind, Failure};
 use crate::running::Ended;
-use crate::shell::with_source;
+use crate::shell::{Words, with_source};
 
 /// How often a cancellation is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -102,7 +102,7 @@ struct Warm {
 #[derive(Debug)]
 pub struct Line {
     shell: Arc<ContainerShell>,
-    text: String,
+    words: Words,
     cwd: String,
     masks: Vec<PathBuf>,
     environment: Vec<(String, String)>,
@@ -223,7 +223,7 @@ impl ContainerShell {
         })
     }
 
-    /// Makes `line` a command in the directory behind `cwd`.
+    /// Makes the line of `words` a command in the directory behind `cwd`.
     ///
     /// # Errors
     ///
@@ -231,11 +231,11 @@ impl ContainerShell {
     ///
     /// # Security
     ///
-    /// `line` is a language model's and runs as it is. Of `environment`, what names a place of this machine does not
+    /// The line is a language model's and runs as it is. Of `environment`, what names a place of this machine does not
     /// pass: the image has a `PATH` and certificates of its own.
     pub fn prepare(
         self: &Arc<Self>,
-        line: &str,
+        words: Words,
         cwd: &OwnedFd,
         masks: &[PathBuf],
         environment: BTreeMap<OsString, OsString>,
@@ -259,7 +259,7 @@ impl ContainerShell {
             .collect();
         Ok(Line {
             shell: Arc::clone(self),
-            text: line.to_owned(),
+            words,
             cwd,
             masks: masks.to_vec(),
             environment,
@@ -327,7 +327,8 @@ impl ContainerShell {
                 Some(warm) => warm,
                 None => self.start(&places, cancel, Some(&line.heard)).await?,
             };
-            let words = [warm.shell, "-c", &line.text];
+            let mut words = line.words.arguments(warm.shell);
+            words.insert(0, warm.shell.to_owned());
             let mut command = Command::new(words, timeout).interleaved().keep(0, 0).cwd(&line.cwd);
             for (name, value) in &line.environment {
                 command = command.env(name, value);

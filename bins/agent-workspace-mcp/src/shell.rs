@@ -4,6 +4,8 @@
 //! The rung that a result names is what the sandbox's helper reported for that command, not what was meant.
 //! Below the operator's floor nothing runs.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -31,6 +33,8 @@ use crate::locked::lock;
 use crate::progress::Heard;
 use crate::reply::{ErrorKind, Failure};
 use crate::state;
+
+pub use words::Words;
 
 /// What runs commands.
 #[derive(Debug)]
@@ -266,7 +270,8 @@ impl Shell {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SandboxUnavailable`] below the floor, or when the sandbox cannot take the command.
+    /// [`ErrorKind::SandboxUnavailable`] below the floor, or when the sandbox cannot take the command;
+    /// [`ErrorKind::InvalidArgs`] for a line that is too long for a shell.
     ///
     /// # Security
     ///
@@ -277,19 +282,20 @@ impl Shell {
         cwd: OwnedFd,
         protected: &[PathBuf],
     ) -> Result<Ready, Failure> {
-        let arguments = ["-c", line];
+        let words = Words::of(line)?;
+        let arguments = || words.arguments(&self.program.to_string_lossy());
         match self.confinement() {
             Kind::Refused { told, .. } => Err(unavailable(told)),
             #[cfg(feature = "container")]
             Kind::Contained { shell, .. } => {
                 let places = [("HOME", "/work"), ("TMPDIR", "/tmp")];
                 let places = places.map(|(name, place)| (name.into(), place.into()));
-                let ready = shell.prepare(line, &cwd, protected, self.environment(places))?;
+                let ready = shell.prepare(words, &cwd, protected, self.environment(places))?;
                 Ok(Ready::Contained(Box::new(ready)))
             }
             Kind::Bare(home) => {
                 let command = Command::new(&self.program)
-                    .args(arguments)
+                    .args(arguments())
                     .envs(self.environment(private(home.path())))
                     .cwd(cwd);
                 Ok(Ready::Native { command, status: None })
@@ -300,7 +306,7 @@ impl Shell {
                     places.extend(environment::proxy(*address));
                 }
                 let target = Target::new(&self.program, cwd)
-                    .args(arguments)
+                    .args(arguments())
                     .protect(protected)
                     .envs(self.environment(places));
                 let confined =
