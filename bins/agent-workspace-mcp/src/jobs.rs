@@ -70,6 +70,8 @@ pub enum Ended {
         how: running::Ended,
         /// The rung it ran on.
         sandbox: String,
+        /// What was seen when it had ended, in lines of its own.
+        warnings: Vec<String>,
     },
     /// It was not run.
     Failed(String),
@@ -97,8 +99,25 @@ impl fmt::Display for Ended {
     }
 }
 
+impl Ended {
+    /// What is told of the end of the job of that id, line by line.
+    pub fn lines(&self, job_id: &str, already: bool) -> Vec<String> {
+        let already = if already { " had ended already" } else { "" };
+        let mut lines = vec![format!("[job {job_id}{already}: {self}]")];
+        if let Self::Ran { how, warnings, .. } = self {
+            if let Some(count) = how.leftovers.filter(|count| *count > 0) {
+                lines.push(format!("[left running and ended with it: {count}]"));
+            }
+            lines.extend(how.memory_note());
+            lines.extend_from_slice(warnings);
+        }
+        lines
+    }
+}
+
 impl Jobs {
-    /// Starts a command that goes on by itself; the id names the job and its output.
+    /// Starts a command that goes on by itself; the id names the job and its output. When it has ended, `afterwards` says
+    /// what else there is to tell.
     ///
     /// # Errors
     ///
@@ -109,6 +128,7 @@ impl Jobs {
         timeout: Duration,
         rung: Rung,
         recording: Recording,
+        afterwards: impl FnOnce() -> Vec<String> + Send + 'static,
     ) -> Result<String, Failure> {
         let internal = |error: &dyn fmt::Display| {
             Failure::new(ErrorKind::Internal, format!("no job: {error}"))
@@ -135,7 +155,7 @@ impl Jobs {
         let ours = Arc::clone(&job);
         let thread = std::thread::Builder::new()
             .name("job".to_owned())
-            .spawn(move || ours.run(ready, timeout, rung))
+            .spawn(move || ours.run(ready, timeout, rung, afterwards))
             .map_err(|error| internal(&error))?;
         known.threads.retain(|thread| !thread.is_finished());
         known.threads.push(thread);
@@ -161,7 +181,9 @@ impl Jobs {
         for job in &jobs {
             job.cancel.cancel();
         }
-        for thread in threads {
+        let own = std::thread::current().id();
+        // A job's own thread may be the last to let the workspace go.
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
             if thread.join().is_err() {
                 tracing::error!("the thread of a job panicked");
             }
@@ -228,7 +250,13 @@ impl Job {
         progress.ended.clone()
     }
 
-    fn run(&self, ready: Ready, timeout: Duration, rung: Rung) {
+    fn run(
+        &self,
+        ready: Ready,
+        timeout: Duration,
+        rung: Rung,
+        afterwards: impl FnOnce() -> Vec<String>,
+    ) {
         let mut sink = |bytes: &[u8]| {
             let mut progress = lock(&self.progress);
             if progress.broken.is_none()
@@ -240,7 +268,7 @@ impl Job {
             }
         };
         let ended = match running::follow(ready, timeout, &self.cancel, &mut sink, rung) {
-            Ok((how, sandbox)) => Ended::Ran { how, sandbox },
+            Ok((how, sandbox)) => Ended::Ran { how, sandbox, warnings: afterwards() },
             Err(failure) => Ended::Failed(failure.to_string()),
         };
         let mut progress = lock(&self.progress);

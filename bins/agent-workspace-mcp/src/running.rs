@@ -50,6 +50,15 @@ impl Ended {
             broken: None,
         }
     }
+
+    /// The line about memory, where a command failed that had nearly all there is.
+    pub fn memory_note(&self) -> Option<String> {
+        let (held, limit) = self.memory.filter(|_| self.exit_code != 0)?;
+        let [held, limit] = [held, limit].map(|bytes| bytes >> 20);
+        Some(format!(
+            "[one of its processes held {held} MiB of memory, of {limit} MiB that a process may hold]"
+        ))
+    }
 }
 
 impl From<&Outcome> for Ended {
@@ -226,12 +235,7 @@ pub fn answer(
         None if ended.timed_out || ended.cancelled || ended.broken.is_some() => {}
         None => notes.push("[what was left running was ended; it could not be counted]".into()),
     }
-    if let Some((held, limit)) = ended.memory.filter(|_| exit_code != 0) {
-        let [held, limit] = [held, limit].map(|bytes| bytes >> 20);
-        notes.push(format!(
-            "[one of its processes held {held} MiB of memory, of {limit} MiB that a process may hold]"
-        ));
-    }
+    notes.extend(ended.memory_note());
     notes.extend(warnings);
     let first = if let Some(reason) = &ended.broken {
         format!("[{reason}]")

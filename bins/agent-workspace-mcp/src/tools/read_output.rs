@@ -83,7 +83,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     };
     let reply = show(&mut stored).map_err(|error| unreadable(&error))?;
     Ok(match ended {
-        Some(ended) => noted(reply, &format!("[job {output_id}: {ended}]"), "finished"),
+        Some(ended) => noted(reply, &ended.lines(&output_id, false).join("\n"), "finished"),
         None => with_state(reply, "finished"),
     })
 }

@@ -1,5 +1,6 @@
 //! `run_bash`: one bash command, confined, bounded in time, its output cut to what matters.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::JsonObject;
@@ -67,13 +68,19 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
     let ready = workspace.shell.prepare(&line, directory, protected.masks())?;
     let ready = ready.heard(&session.heard);
     if background {
-        return start(workspace, ready, given_timeout);
+        return start(session, ready, given_timeout);
     }
     let mut output = Output::begin(session)?;
     let (ended, sandbox) =
         running::run(ready, timeout, &session.cancel, &mut output, workspace.shell.rung())?;
     drop(hold);
-    let changes = protected.look(&workspace.jail);
+    running::answer(&line, timeout, &ended, output, &sandbox, afterwards(workspace))
+}
+
+/// What is seen when a command has ended, for the record and, line by line, for the answer: protected names that
+/// changed, and hosts it did not get.
+fn afterwards(workspace: &Workspace) -> Vec<String> {
+    let changes = workspace.protected.look(&workspace.jail);
     if !changes.is_empty() {
         workspace.audit.protected(&changes);
     }
@@ -83,11 +90,12 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
         workspace.audit.denied_network(&denials);
     }
     warnings.extend(denials.iter().map(|denied| format!("[network: {denied}]")));
-    running::answer(&line, timeout, &ended, output, &sandbox, warnings)
+    warnings
 }
 
 /// Leaves the command running as a job; without a timeout of its own until it is stopped.
-fn start(workspace: &Workspace, ready: Ready, timeout: Option<Duration>) -> Result<Reply, Failure> {
+fn start(session: &Session, ready: Ready, timeout: Option<Duration>) -> Result<Reply, Failure> {
+    let workspace = &session.workspace;
     if !workspace.outputs.is_available() {
         return Err(Failure::new(
             ErrorKind::Internal,
@@ -100,7 +108,10 @@ fn start(workspace: &Workspace, ready: Ready, timeout: Option<Duration>) -> Resu
     })?;
     let rung = workspace.shell.rung();
     let timeout = timeout.unwrap_or(Duration::MAX);
-    let id = workspace.jobs.start(ready.apart(), timeout, rung, recording)?;
+    // The workspace ends its jobs, so no job keeps it.
+    let place = Arc::downgrade(workspace);
+    let seen = move || place.upgrade().map_or_else(Vec::new, |place| afterwards(&place));
+    let id = workspace.jobs.start(ready.apart(), timeout, rung, recording, seen)?;
     let text = format!(
         "[background job {id} started]\nread_output(output_id=\"{id}\") returns its output so far, \
          stop_job(job_id=\"{id}\") ends it."

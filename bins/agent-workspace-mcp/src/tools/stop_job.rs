@@ -43,14 +43,8 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
             format!("job {job_id} was told to end and hangs in the system"),
         ));
     };
-    let already = if before { " had ended already" } else { "" };
-    let mut lines = vec![format!("[job {job_id}{already}: {ended}]")];
+    let mut lines = ended.lines(&job_id, before);
     let facts = facts(&job_id, &ended);
-    if let Ended::Ran { how, .. } = &ended
-        && let Some(count) = how.leftovers.filter(|count| *count > 0)
-    {
-        lines.push(format!("[left running and ended with it: {count}]"));
-    }
     if let Some(reason) = job.broken() {
         lines.push(format!("[its output is not whole: {reason}]"));
     }
@@ -60,7 +54,7 @@ fn call(session: &Session, given: JsonObject) -> Result<Reply, Failure> {
 /// What programs read about a job's end.
 pub(super) fn facts(job_id: &str, ended: &Ended) -> Facts {
     let facts = Facts::default().with("job_id", job_id).with("state", "finished");
-    let Ended::Ran { how, sandbox } = ended else { return facts };
+    let Ended::Ran { how, sandbox, .. } = ended else { return facts };
     facts
         .with("exit_code", how.exit_code)
         .with("signal", how.signal)

@@ -74,6 +74,34 @@ fn a_job_that_ends_by_itself_says_how() {
 }
 
 #[test]
+fn a_job_that_met_the_memory_limit_says_so() {
+    let test = "a_job_that_met_the_memory_limit_says_so";
+    if testkit::require(test, testkit::program("perl")).is_none() {
+        return;
+    }
+    let session = Session::new("//- a\n");
+    let id = start(&session, "perl -e 'push @a, \"x\" x (100 << 20) while 1'");
+    let note = "MiB of memory, of 2048 MiB that a process may hold]";
+    let answer = read_until(&session, &id, note);
+    assert!(answer.text.contains("Exit code: 1]\n[one of its processes held"), "{answer:?}");
+    assert!(session.ok("stop_job", json!({"job_id": id})).contains(note));
+}
+
+#[test]
+fn a_protected_name_that_a_job_made_is_told_with_its_end_and_recorded() {
+    let session = Session::new("//- a\n");
+    let id = start(&session, "mkdir .vscode && echo x > .vscode/tasks.json");
+    let answer = read_until(&session, &id, "Exit code: 0]\n");
+    assert!(answer.text.contains("[  .vscode/tasks.json appeared]"), "{answer:?}");
+    assert!(session.ok("stop_job", json!({"job_id": id})).contains(".vscode/tasks.json"));
+    let record = session.fixture.base().join("state/audit.jsonl");
+    let record = std::fs::read_to_string(record).unwrap();
+    assert!(record.contains(r#"{"path":".vscode/tasks.json","what":"appeared"}"#), "{record}");
+    // It is not the next command's.
+    assert_eq!(session.ok("run_bash", json!({"command": "echo next"})), "[Exit code: 0]\nnext\n");
+}
+
+#[test]
 fn an_unknown_job_is_an_error_and_too_many_are() {
     let session = Session::new("//- a\n");
     session.refused("stop_job", json!({"job_id": "0123456789ab"}), "unknown_id");
