@@ -9,7 +9,7 @@ mod native;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::AsFd as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -208,18 +208,51 @@ pub fn sweep(near: &Jail) {
     let Ok(entries) = dir.entries() else { return };
     for entry in entries.filter_map(Result::ok) {
         let name = PathBuf::from(entry.file_name());
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX)) && is_abandoned(&dir, &name) {
+        if name.to_str().is_some_and(|name| name.starts_with(PREFIX))
+            && let Some(_lock) = abandoned(&dir, &name)
+        {
             // What a command made unremovable is left for the operator.
             dir.remove_dir_all(&name).ok();
         }
     }
 }
 
-/// Whether it is ours and nobody holds its lock, which goes with the process that took it.
-fn is_abandoned(parent: &Dir, name: &Path) -> bool {
+/// The lock of one that is ours and that nobody holds: it goes with the process that took it. To be kept until the
+/// directory is gone, so that nobody moves in meanwhile.
+fn abandoned(parent: &Dir, name: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(dir) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return false };
+    let dir = rustix::fs::openat(parent, name, flags, Mode::empty()).ok()?;
     let ours = rustix::fs::fstat(&dir)
         .is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
-    ours && flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive).is_ok()
+    (ours && flock(&dir, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use workspace_jail::Options;
+
+    use super::*;
+
+    #[test]
+    fn one_that_is_just_being_made_is_made_in_the_end() {
+        let fixture = testkit::Fixture::new("//- a\n");
+        let near = Jail::open(&fixture.root(), Options::new()).unwrap();
+        // Each sweeps while the others are being made.
+        let make = || -> Vec<Scratch> {
+            let one = |_| {
+                sweep(&near);
+                Scratch::new(&near).unwrap()
+            };
+            (0..30).map(one).collect()
+        };
+        let all: Vec<Vec<Scratch>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        sweep(&near);
+        for scratch in all.iter().flatten() {
+            let file = scratch.dir().unwrap().create("file");
+            assert!(file.is_ok(), "{scratch:?}");
+        }
+    }
 }

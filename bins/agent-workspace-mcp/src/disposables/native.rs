@@ -1,6 +1,7 @@
 //! A native place: a private directory, locked while its server lives, and what runs commands in it.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use anyhow::Context as _;
 use cap_std::fs::Dir;
@@ -13,6 +14,9 @@ use crate::config::{Config, Network};
 use crate::reply::{ErrorKind, Failure};
 use crate::seen::{Changes, Seen};
 use crate::shell::{self, Shell};
+
+/// Directories that are made before giving up: a sweep takes one by chance.
+const TRIES: usize = 8;
 
 /// A private directory and what runs commands in it.
 #[derive(Debug)]
@@ -86,6 +90,18 @@ impl Scratch {
     /// When there is no place for it.
     pub fn new(near: &Jail) -> anyhow::Result<Self> {
         let parent = shell::scratch_parent(near.dir());
+        let mut made = Self::make(&parent);
+        for _ in 1..TRIES {
+            if made.is_ok() {
+                break;
+            }
+            // Another server's sweep can have found it before its lock was held.
+            made = Self::make(&parent);
+        }
+        made
+    }
+
+    fn make(parent: &Path) -> anyhow::Result<Self> {
         let dir = TempDir::with_prefix_in(PREFIX, parent).context("no temporary directory")?;
         let options = Options::new().protect(Protect::Off);
         let jail = Jail::open(dir.path(), options).context("the new directory")?;
@@ -93,6 +109,9 @@ impl Scratch {
         let lock = rustix::fs::openat(jail.dir(), ".", flags, Mode::empty())
             .context("the new directory")?;
         flock(&lock, FlockOperation::NonBlockingLockShared).context("the new directory's lock")?;
+        // From here on no sweep takes it; one that had begun has removed it from under its name.
+        let stat = rustix::fs::fstat(&lock).context("the new directory")?;
+        anyhow::ensure!(stat.st_nlink > 0, "the new directory was removed");
         Ok(Self { jail, _lock: lock, dir })
     }
 
