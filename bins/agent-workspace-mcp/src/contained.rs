@@ -14,6 +14,7 @@ use container_sandbox::{Command, Container, Engine, Error, Hardening, Owner};
 use proc_runner::Cancel;
 
 use crate::config::Pull;
+use crate::languages::Language;
 use crate::progress::Heard;
 use crate::pulling;
 use crate::reply::{ErrorKind, Failure};
@@ -99,13 +100,13 @@ impl Contained {
         }
     }
 
-    /// Whether the image has a program of that name.
+    /// Whether the image has what runs a language.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::EngineUnavailable`] when the engine fails or the container has ended.
-    pub fn has(&self, program: &str) -> Result<bool, Failure> {
-        let command = Command::new(["sh", "-c", "command -v \"$1\"", "sh", program], AUXILIARY);
+    pub fn has(&self, language: &Language) -> Result<bool, Failure> {
+        let command = Command::new(["sh", "-c", &language.look()], AUXILIARY);
         let outcome = block_on(self.container.exec(&command)).map_err(|error| lost(&error))?;
         Ok(outcome.exit_code == Some(0))
     }

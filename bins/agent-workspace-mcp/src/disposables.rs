@@ -19,6 +19,7 @@ use proc_runner::Cancel;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use workspace_jail::Jail;
 
+use crate::languages::Language;
 use crate::locked::lock;
 use crate::reply::{ErrorKind, Failure};
 use crate::seen::{Changes, Seen};
@@ -44,8 +45,8 @@ pub struct Disposables {
 pub struct Place {
     /// What it is made of.
     pub backend: Backend,
-    /// Programs that were found there.
-    programs: Mutex<BTreeSet<&'static str>>,
+    /// Languages, by name, that can be run there.
+    languages: Mutex<BTreeSet<&'static str>>,
     /// Its files when code last ended there.
     seen: Mutex<Seen>,
     /// Numbers of the calls whose code runs there.
@@ -87,7 +88,7 @@ impl Place {
     pub fn new(backend: Backend) -> Self {
         Self {
             backend,
-            programs: Mutex::default(),
+            languages: Mutex::default(),
             seen: Mutex::default(),
             running: Mutex::default(),
         }
@@ -102,14 +103,14 @@ impl Place {
         }
     }
 
-    /// Whether a program was found there before. What was missing is looked for again.
-    pub fn knows(&self, program: &str) -> bool {
-        lock(&self.programs).contains(program)
+    /// Whether what runs a language was found there before. What was missing is looked for again.
+    pub fn knows(&self, language: &Language) -> bool {
+        lock(&self.languages).contains(language.name)
     }
 
-    /// Remembers that a program is there.
-    pub fn learn(&self, program: &'static str) {
-        lock(&self.programs).insert(program);
+    /// Remembers that a language can be run there.
+    pub fn learn(&self, language: &Language) {
+        lock(&self.languages).insert(language.name);
     }
 
     /// The lowest number that no call has, until it is dropped.

@@ -13,6 +13,9 @@ pub struct Language {
     pub file: &'static str,
     /// The program without which there is nothing to run.
     pub program: &'static str,
+    /// Arguments with which the program succeeds at once where it is one that can run the language; none where every
+    /// program of that name can.
+    pub trial: &'static str,
     /// The shell line that runs the file.
     pub line: &'static str,
     /// What the line makes beside the file, if it makes something.
@@ -33,6 +36,14 @@ impl Language {
         let stem = self.stem();
         let numbered = format!("{stem}_{number}");
         (file.replace(stem, &numbered), line.replace(stem, &numbered))
+    }
+
+    /// The shell line that succeeds where the language can be run.
+    #[must_use]
+    pub fn look(&self) -> String {
+        let Self { program, trial, .. } = self;
+        let found = format!("command -v {program} >/dev/null");
+        if trial.is_empty() { found } else { format!("{found} && {program} {trial} 2>/dev/null") }
     }
 
     fn stem(&self) -> &'static str {
@@ -63,6 +74,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["python3", "py"],
         file: "snippet.py",
         program: "python3",
+        trial: "",
         line: "python3 snippet.py",
         product: None,
         brought_by: "the package python3",
@@ -72,6 +84,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["shell"],
         file: "snippet.sh",
         program: "bash",
+        trial: "",
         line: "bash snippet.sh",
         product: None,
         brought_by: "the package bash",
@@ -81,6 +94,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["posix", "dash"],
         file: "snippet.sh",
         program: "sh",
+        trial: "",
         line: "sh snippet.sh",
         product: None,
         brought_by: "an image with a shell",
@@ -90,6 +104,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["js", "node", "nodejs"],
         file: "snippet.js",
         program: "node",
+        trial: "",
         line: "node snippet.js",
         product: None,
         brought_by: "the package nodejs",
@@ -99,6 +114,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["ts"],
         file: "snippet.ts",
         program: "node",
+        trial: "--experimental-strip-types -e ''",
         line: "node --experimental-strip-types --no-warnings snippet.ts",
         product: None,
         brought_by: "Node.js 22.6 or newer",
@@ -108,6 +124,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["rb"],
         file: "snippet.rb",
         program: "ruby",
+        trial: "",
         line: "ruby snippet.rb",
         product: None,
         brought_by: "the package ruby",
@@ -117,6 +134,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["pl"],
         file: "snippet.pl",
         program: "perl",
+        trial: "",
         line: "perl snippet.pl",
         product: None,
         brought_by: "the package perl",
@@ -126,6 +144,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &[],
         file: "snippet.php",
         program: "php",
+        trial: "",
         line: "php snippet.php",
         product: None,
         brought_by: "the package php-cli",
@@ -135,6 +154,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["golang"],
         file: "snippet.go",
         program: "go",
+        trial: "",
         line: "go run snippet.go",
         product: None,
         brought_by: "the package golang-go",
@@ -144,6 +164,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &["rs"],
         file: "snippet.rs",
         program: "rustc",
+        trial: "",
         line: "rustc --edition 2024 -o snippet snippet.rs && ./snippet",
         product: Some("snippet"),
         brought_by: "the Rust toolchain, as rustup installs it",
@@ -153,6 +174,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &[],
         file: "snippet.c",
         program: "cc",
+        trial: "",
         line: "cc -o snippet snippet.c && ./snippet",
         product: Some("snippet"),
         brought_by: "the package gcc",
@@ -162,6 +184,7 @@ pub const LANGUAGES: &[Language] = &[
         aliases: &[],
         file: "Snippet.java",
         program: "java",
+        trial: "",
         line: "java Snippet.java",
         product: None,
         brought_by: "the package default-jdk-headless",

@@ -147,13 +147,13 @@ fn in_native(
         let line = format!("{}{line}", native.preamble);
         native.shell.prepare(&line, native.jail().open_dir(".")?, &[])
     };
-    if !place.knows(language.program) {
-        let look = format!("command -v {} >/dev/null", language.program);
+    if !place.knows(language) {
         let mut ignored = Output::begin(session)?;
         let most = session.workspace.config.command_timeout;
-        let (found, _) = running::run(prepare(&look)?, most, &session.cancel, &mut ignored, rung)?;
+        let (found, _) =
+            running::run(prepare(&language.look())?, most, &session.cancel, &mut ignored, rung)?;
         match found.exit_code {
-            0 => place.learn(language.program),
+            0 => place.learn(language),
             _ if found.cancelled => {}
             _ => return Err(missing(language, "this machine, as far as sandboxes see it,")),
         }
@@ -170,20 +170,21 @@ fn in_container(
     output: &mut Output<'_>,
 ) -> Result<Ended, Failure> {
     let Job { session, language, file, line, code, timeout } = *job;
-    if !place.knows(language.program) {
-        if !contained.has(language.program)? {
+    if !place.knows(language) {
+        if !contained.has(language)? {
             return Err(missing(language, "the image"));
         }
-        place.learn(language.program);
+        place.learn(language);
     }
     contained.write(file, code)?;
     contained.run(line, timeout, &session.cancel, output)
 }
 
 fn missing(language: &Language, place: &str) -> Failure {
-    let Language { name, program, brought_by, .. } = language;
+    let Language { name, program, brought_by, trial, .. } = language;
+    let which = if trial.is_empty() { ", which" } else { " of a version that" };
     Failure::new(
         ErrorKind::InterpreterMissing,
-        format!("{place} has no {program}, which runs {name}; {brought_by} would bring it"),
+        format!("{place} has no {program}{which} runs {name}; {brought_by} would bring it"),
     )
 }

@@ -92,6 +92,27 @@ fn a_missing_interpreter_is_named_with_what_would_bring_it() {
 }
 
 #[test]
+fn an_interpreter_that_is_too_old_for_a_language_is_missing() {
+    let test = "an_interpreter_that_is_too_old_for_a_language_is_missing";
+    if require(test, testkit::program("node")).is_none() {
+        return;
+    }
+    let script = ["--experimental-strip-types", "-e", ""];
+    let here = std::process::Command::new("node").args(script).output().unwrap();
+    let session = Session::new("//- a\n");
+    let answer = run(&session, "typescript", "const x: number = 42; console.log(x)");
+    if here.status.success() {
+        assert_eq!(answer.text, "[Exit code: 0]\n42\n");
+    } else {
+        assert_eq!(answer.facts["error_kind"], "interpreter_missing", "{answer:?}");
+        assert!(answer.text.contains("no node of a version that runs typescript"), "{answer:?}");
+        assert!(answer.text.contains("Node.js 22.6 or newer would bring it"), "{answer:?}");
+    }
+    // The same program runs its other language.
+    assert_eq!(run(&session, "js", "console.log(42)").text, "[Exit code: 0]\n42\n");
+}
+
+#[test]
 fn sandboxes_see_neither_each_other_nor_one_that_was_removed() {
     let session = Session::new("//- a\n");
     let first = open(&session, json!({}));
