@@ -110,15 +110,18 @@ fn prepare(mut client: &TcpStream, upstream: &TcpStream, tunnel: bool) -> io::Re
 }
 
 fn connect(shared: &Shared, target: &Authority) -> Result<TcpStream, Refusal> {
+    let denied = |reason, private| {
+        Refusal::from(Denied::new(target, reason, private, shared.rules.setting()))
+    };
     let private = match shared.rules.verdict(target) {
         Verdict::Allowed { private } => private,
-        Verdict::HostNotListed => return Err(Denied::new(target, Reason::HostNotListed).into()),
-        Verdict::PortNotListed => return Err(Denied::new(target, Reason::PortNotListed).into()),
+        Verdict::HostNotListed => return Err(denied(Reason::HostNotListed, false)),
+        Verdict::PortNotListed { private } => return Err(denied(Reason::PortNotListed, private)),
     };
     let Authority { host, port } = target;
     dial(target, private, shared.limits.connect).map_err(|failure| match failure {
-        NotDialled::Private => Denied::new(target, Reason::PrivateAddress).into(),
-        NotDialled::Unusable => Denied::new(target, Reason::UnusableAddress).into(),
+        NotDialled::Private => denied(Reason::PrivateAddress, true),
+        NotDialled::Unusable => denied(Reason::UnusableAddress, private),
         NotDialled::Resolution(error) => Refusal::new(
             Status::BadGateway,
             format!("host {host} is allowed and has no address ({error}); check the name"),

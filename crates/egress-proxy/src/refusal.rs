@@ -1,11 +1,14 @@
 //! What is said when a request is not carried out: to the client as a response, to the model as a denial.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::address::{Reach, reach};
 use crate::host::{Authority, Host, NAME_MAX};
+use crate::rules::PRIVATE;
 
-/// A request that the allow-list refused. Its `Display` is one line that says what the operator can do.
+/// A request that the allow-list refused. Its `Display` is one line that says what the operator can do, in the
+/// words of [`HostRules::given_as`](crate::HostRules::given_as).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denied {
@@ -16,6 +19,10 @@ pub struct Denied {
     pub port: u16,
     /// Why.
     pub reason: Reason,
+    /// The entry that would allow it, where one would.
+    pub entry: Option<String>,
+    /// What stands before an entry.
+    setting: Arc<str>,
 }
 
 /// Why the allow-list refused a request.
@@ -39,69 +46,77 @@ pub enum Reason {
 }
 
 impl Denied {
-    pub(crate) fn new(target: &Authority, reason: Reason) -> Self {
-        let reason = match (reason, &target.host) {
-            (Reason::HostNotListed, Host::Address(_)) => Reason::AddressNotListed,
-            _ => reason,
+    /// `private`: whether an entry would have to say so, as far as is known.
+    pub(crate) fn new(
+        target: &Authority,
+        reason: Reason,
+        private: bool,
+        setting: &Arc<str>,
+    ) -> Self {
+        let Authority { host, port } = target;
+        let (reason, reach) = match (reason, host) {
+            (Reason::HostNotListed, Host::Address(address)) => {
+                (Reason::AddressNotListed, reach(*address))
+            }
+            (_, Host::Address(address)) => (reason, reach(*address)),
+            _ => (reason, Reach::Public),
         };
-        Self { host: target.host.to_string(), port: target.port, reason }
+        let hopeless = reach == Reach::Never || reason == Reason::UnusableAddress;
+        let entry = (!hopeless).then(|| {
+            let near = private || reach == Reach::Private || reason == Reason::PrivateAddress;
+            let prefix = if near { PRIVATE } else { "" };
+            if matches!(port, 80 | 443) && reason != Reason::PortNotListed {
+                format!("{prefix}{host}")
+            } else {
+                format!("{prefix}{host}:{port}")
+            }
+        });
+        let setting = Arc::clone(setting);
+        Self { host: host.to_string(), port: *port, reason, entry, setting }
     }
 
     /// A denial of something that is not an [`Authority`], or must not be taken for one.
     pub(crate) fn of_text(text: &[u8], port: u16, reason: Reason) -> Self {
-        Self { host: shown(text), port, reason }
+        Self { host: shown(text), port, reason, entry: None, setting: "".into() }
     }
 }
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, reason } = self;
-        let rule = match port {
-            80 | 443 => host.clone(),
-            _ => format!("{host}:{port}"),
-        };
+        let Self { host, port, reason, entry, setting } = self;
         match reason {
-            Reason::HostNotListed => write!(
-                f,
-                "host {host} is not on the allow-list; the operator can add it with --network allow={rule}"
-            ),
-            Reason::PortNotListed => write!(
-                f,
-                "port {port} of host {host} is not on the allow-list; the operator can add it with --network allow={host}:{port}"
-            ),
+            Reason::HostNotListed => write!(f, "host {host} is not on the allow-list")?,
+            Reason::PortNotListed => {
+                write!(f, "port {port} of host {host} is not on the allow-list")?;
+            }
             Reason::AddressNotListed => {
-                write!(f, "address {host} is not on the allow-list; ")?;
-                match Host::parse(host) {
-                    Ok(Host::Address(address)) if reach(address) == Reach::Never => {
-                        f.write_str("no rule can allow it, for it is not the address of one host")
-                    }
-                    Ok(Host::Address(address)) if reach(address) == Reach::Private => {
-                        write!(f, "the operator can allow it with --network allow=private:{rule}")
-                    }
-                    _ => write!(
-                        f,
-                        "ask for the host by its name, or let the operator add --network allow={rule}"
-                    ),
+                write!(f, "address {host} is not on the allow-list")?;
+                if entry.is_none() {
+                    f.write_str("; no rule can allow it, for it is not the address of one host")?;
+                } else if entry.as_ref().is_some_and(|entry| !entry.starts_with(PRIVATE)) {
+                    f.write_str("; ask for the host by its name")?;
                 }
             }
-            Reason::PrivateAddress => write!(
-                f,
-                "host {host} has no public address; the operator can allow it with --network allow=private:{rule}"
-            ),
+            Reason::PrivateAddress => write!(f, "host {host} has no public address")?,
             Reason::UnusableAddress => write!(
                 f,
                 "host {host} resolves to nothing that can be reached, such as 0.0.0.0; its name server may block it"
-            ),
+            )?,
             Reason::NotAHost => {
                 write!(
                     f,
                     "{host:?} is not a host name with a port; only plain ASCII names are allowed"
-                )
+                )?;
             }
             Reason::HostMismatch => write!(
                 f,
                 "the Host header names \"{host}\", the URL another host; send the same host in both"
-            ),
+            )?,
+        }
+        match entry {
+            Some(entry) if setting.is_empty() => write!(f, "; the entry {entry} would allow it"),
+            Some(entry) => write!(f, "; the operator can allow it with {setting}{entry}"),
+            None => Ok(()),
         }
     }
 }
@@ -189,7 +204,8 @@ mod tests {
 
     fn check(target: &str, reason: Reason, expected: &str) {
         let target = Authority::parse(target, None).unwrap();
-        assert_eq!(Denied::new(&target, reason).to_string(), expected);
+        let denied = Denied::new(&target, reason, false, &"".into());
+        assert_eq!(denied.to_string(), expected);
     }
 
     #[test]
@@ -197,27 +213,27 @@ mod tests {
         check(
             "example.com:443",
             Reason::HostNotListed,
-            "host example.com is not on the allow-list; the operator can add it with --network allow=example.com",
+            "host example.com is not on the allow-list; the entry example.com would allow it",
         );
         check(
             "example.com:8443",
             Reason::HostNotListed,
-            "host example.com is not on the allow-list; the operator can add it with --network allow=example.com:8443",
+            "host example.com is not on the allow-list; the entry example.com:8443 would allow it",
         );
         check(
             "example.com:22",
             Reason::PortNotListed,
-            "port 22 of host example.com is not on the allow-list; the operator can add it with --network allow=example.com:22",
+            "port 22 of host example.com is not on the allow-list; the entry example.com:22 would allow it",
         );
         check(
             "[2606:4700::1]:443",
             Reason::HostNotListed,
-            "address [2606:4700::1] is not on the allow-list; ask for the host by its name, or let the operator add --network allow=[2606:4700::1]",
+            "address [2606:4700::1] is not on the allow-list; ask for the host by its name; the entry [2606:4700::1] would allow it",
         );
         check(
             "169.254.169.254:80",
             Reason::HostNotListed,
-            "address 169.254.169.254 is not on the allow-list; the operator can allow it with --network allow=private:169.254.169.254",
+            "address 169.254.169.254 is not on the allow-list; the entry private:169.254.169.254 would allow it",
         );
         check(
             "0.0.0.0:8080",
@@ -227,8 +243,30 @@ mod tests {
         check(
             "db.example:5432",
             Reason::PrivateAddress,
-            "host db.example has no public address; the operator can allow it with --network allow=private:db.example:5432",
+            "host db.example has no public address; the entry private:db.example:5432 would allow it",
         );
+    }
+
+    #[test]
+    fn an_entry_that_is_offered_is_one_that_a_list_takes() {
+        for (target, reason, private, expected) in [
+            ("[::1]:8080", Reason::PortNotListed, false, Some("private:[::1]:8080")),
+            ("localhost:8080", Reason::PortNotListed, true, Some("private:localhost:8080")),
+            ("example.com:80", Reason::PortNotListed, false, Some("example.com:80")),
+            ("10.0.0.1:443", Reason::HostNotListed, false, Some("private:10.0.0.1")),
+            ("255.255.255.255:80", Reason::HostNotListed, false, None),
+            ("blocked.example:80", Reason::UnusableAddress, false, None),
+        ] {
+            let target = Authority::parse(target, None).unwrap();
+            let denied = Denied::new(&target, reason, private, &"--allow=".into());
+            assert_eq!(denied.entry.as_deref(), expected, "{target:?}");
+            if let Some(entry) = &denied.entry {
+                let rules = crate::HostRules::parse(entry).unwrap();
+                assert!(matches!(rules.verdict(&target), crate::rules::Verdict::Allowed { .. }));
+                let end = format!("; the operator can allow it with --allow={entry}");
+                assert!(denied.to_string().ends_with(&end), "{denied}");
+            }
+        }
     }
 
     #[test]

@@ -2,12 +2,16 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::address::{Reach, reach};
 use crate::host::{Authority, BadHost, Host, parse_port, split};
 
 /// The ports of a rule that names none: HTTP and HTTPS.
 const WEB_PORTS: [u16; 2] = [80, 443];
+
+/// What stands before a host that may have a private address, in any case.
+pub(crate) const PRIVATE: &str = "private:";
 
 /// Why an allow-list cannot be used; `item` is the entry as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +53,7 @@ pub enum BadRule {
 /// The hosts that commands may reach.
 ///
 /// A rule is `HOST`, `HOST:PORT` or `*.HOST` (every name below `HOST`, not `HOST` itself); without a port it
-/// allows 80 and 443. `private:` before it lets the host resolve to a loopback, private or link-local address.
+/// allows 80 and 443. `private:` before it, in any case, lets the host resolve to a loopback, private or link-local address.
 /// `HOST` is an ASCII name in any case, or one exact address (`192.0.2.1`, `[2001:db8::1]`); an address
 /// in a request never matches a rule with a name.
 ///
@@ -64,6 +68,7 @@ pub enum BadRule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRules {
     rules: Vec<Rule>,
+    given_as: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,9 +88,14 @@ enum Pattern {
 /// What the list says about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    Allowed { private: bool },
+    Allowed {
+        private: bool,
+    },
     HostNotListed,
-    PortNotListed,
+    /// `private` if any rule for the host says so.
+    PortNotListed {
+        private: bool,
+    },
 }
 
 impl HostRules {
@@ -103,7 +113,27 @@ impl HostRules {
     pub fn parse(list: &str) -> Result<Self, BadRule> {
         let rules =
             list.split(',').map(|item| Rule::parse(item.trim())).collect::<Result<_, _>>()?;
-        Ok(Self { rules })
+        Ok(Self { rules, given_as: "".into() })
+    }
+
+    /// What stands before an entry where the operator gives the list, such as `--allow=`: denials then name the whole
+    /// setting that would help, else the entry alone.
+    #[must_use]
+    pub fn given_as(self, setting: &str) -> Self {
+        Self { given_as: setting.into(), ..self }
+    }
+
+    /// Whether some entry is for `host`, whatever the port: a name, or an address as an entry has it. A text that is
+    /// neither is in no list.
+    #[must_use]
+    pub fn mentions(&self, host: &str) -> bool {
+        Host::parse(host)
+            .is_ok_and(|host| self.rules.iter().any(|rule| rule.pattern.matches(&host)))
+    }
+
+    /// The setting before an entry, empty where none is known.
+    pub(crate) fn setting(&self) -> &Arc<str> {
+        &self.given_as
     }
 
     /// Judges a host and a port; `private` if any rule that matches says so.
@@ -120,7 +150,10 @@ impl HostRules {
                 }
                 Verdict::Allowed { .. } => verdict,
                 _ if port_listed => Verdict::Allowed { private: rule.private },
-                _ => Verdict::PortNotListed,
+                Verdict::PortNotListed { private } => {
+                    Verdict::PortNotListed { private: private || rule.private }
+                }
+                Verdict::HostNotListed => Verdict::PortNotListed { private: rule.private },
             };
         }
         verdict
@@ -131,7 +164,7 @@ impl fmt::Display for HostRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, rule) in self.rules.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let private = if rule.private { "private:" } else { "" };
+            let private = if rule.private { PRIVATE } else { "" };
             write!(f, "{comma}{private}{}", rule.pattern)?;
             if let Some(port) = rule.port {
                 write!(f, ":{port}")?;
@@ -147,9 +180,11 @@ impl Rule {
             return Err(BadRule::Empty);
         }
         let bad_host = |source| BadRule::Host { item: item.to_owned(), source };
-        let (private, text) = match item.strip_prefix("private:") {
-            Some(rest) => (true, rest.trim_start()),
-            None => (false, item),
+        let (private, text) = match item.split_at_checked(PRIVATE.len()) {
+            Some((prefix, rest)) if prefix.eq_ignore_ascii_case(PRIVATE) => {
+                (true, rest.trim_start())
+            }
+            _ => (false, item),
         };
         let (below, text) = match text.strip_prefix("*.") {
             Some(rest) => (true, rest),
@@ -212,6 +247,7 @@ mod tests {
     use super::*;
 
     const ALLOWED: Verdict = Verdict::Allowed { private: false };
+    const WEB_ONLY: Verdict = Verdict::PortNotListed { private: false };
     const NEAR: Verdict = Verdict::Allowed { private: true };
 
     fn check(rules: &str, target: &str, expected: Verdict) {
@@ -226,12 +262,12 @@ mod tests {
         check("example.com", "example.com:80", ALLOWED);
         check("example.com", "EXAMPLE.com.:443", ALLOWED);
         check("Example.COM.", "example.com:443", ALLOWED);
-        check("example.com", "example.com:22", Verdict::PortNotListed);
+        check("example.com", "example.com:22", WEB_ONLY);
         check("example.com", "www.example.com:443", Verdict::HostNotListed);
         check("example.com", "example.com.evil.example:443", Verdict::HostNotListed);
         check("example.com", "evilexample.com:443", Verdict::HostNotListed);
         check("example.com:8443", "example.com:8443", ALLOWED);
-        check("example.com:8443", "example.com:443", Verdict::PortNotListed);
+        check("example.com:8443", "example.com:443", WEB_ONLY);
     }
 
     #[test]
@@ -240,8 +276,10 @@ mod tests {
         check("*.example.com", "a.b.example.com:80", ALLOWED);
         check("*.example.com", "example.com:443", Verdict::HostNotListed);
         check("*.example.com", "evilexample.com:443", Verdict::HostNotListed);
-        check("*.example.com:8080", "a.example.com:80", Verdict::PortNotListed);
+        check("*.example.com:8080", "a.example.com:80", WEB_ONLY);
         check("private:*.internal", "a.internal:443", NEAR);
+        check("PRIVATE:*.internal,Private: b.example", "a.internal:443", NEAR);
+        check("PRIVATE:*.internal,Private: b.example", "b.example:443", NEAR);
     }
 
     #[test]
@@ -250,7 +288,10 @@ mod tests {
         check("*.example.com,1.1.1.1", "1.1.1.2:443", Verdict::HostNotListed);
         check("1.1.1.1", "[::ffff:1.1.1.1]:443", Verdict::HostNotListed);
         check("private:[::1]:8080", "[::1]:8080", NEAR);
-        check("private:127.0.0.1:8080", "127.0.0.1:8081", Verdict::PortNotListed);
+        let near_port = Verdict::PortNotListed { private: true };
+        check("private:127.0.0.1:8080", "127.0.0.1:8081", near_port);
+        check("private:a.example:81,a.example:82", "a.example:80", near_port);
+        check("a.example:82,private:a.example:81", "a.example:80", near_port);
         check("private:localhost", "127.0.0.1:80", Verdict::HostNotListed);
     }
 
@@ -263,6 +304,17 @@ mod tests {
         // `private:` goes no further than its own port.
         check("private:a.example:5000,a.example", "a.example:80", ALLOWED);
         check("a.example,private:a.example:5000", "a.example:80", ALLOWED);
+    }
+
+    #[test]
+    fn a_host_is_mentioned_with_any_port() {
+        let rules = HostRules::parse("private:localhost:8080,*.example.com,private:[::1]").unwrap();
+        for host in ["localhost", "LOCALHOST.", "a.example.com", "[::1]"] {
+            assert!(rules.mentions(host), "{host}");
+        }
+        for host in ["127.0.0.1", "example.com", "::1", "a b", ""] {
+            assert!(!rules.mentions(host), "{host}");
+        }
     }
 
     #[test]
@@ -288,7 +340,8 @@ mod tests {
             "::1",
             "127.1",
             "a.example\0",
-            "PRIVATE:a.example",
+            "PRIVATE:",
+            "PRIVATE:57",
             "good.example,bad host",
         ] {
             let seen = HostRules::parse(list);

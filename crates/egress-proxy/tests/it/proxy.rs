@@ -168,7 +168,7 @@ fn what_is_not_listed_is_refused() {
         "private:localhost:TARGET",
         "CONNECT evil.example:TARGET HTTP/1.1\r\n\r\n",
         "403",
-        "host evil.example is not on the allow-list; the operator can add it with --network allow=evil.example:TARGET",
+        "host evil.example is not on the allow-list; the entry evil.example:TARGET would allow it",
         unlisted,
     );
     check_refused(
@@ -189,7 +189,7 @@ fn what_is_not_listed_is_refused() {
         "private:localhost",
         "CONNECT localhost:TARGET HTTP/1.1\r\n\r\n",
         "403",
-        "port TARGET of host localhost is not on the allow-list; the operator can add it with --network allow=localhost:TARGET",
+        "port TARGET of host localhost is not on the allow-list; the entry private:localhost:TARGET would allow it",
         Some(Reason::PortNotListed),
     );
     check_refused(
@@ -215,7 +215,7 @@ fn a_listed_name_does_not_open_private_addresses() {
         "localhost:TARGET",
         "CONNECT localhost:TARGET HTTP/1.1\r\n\r\n",
         "403",
-        "host localhost has no public address; the operator can allow it with --network allow=private:localhost:TARGET",
+        "host localhost has no public address; the entry private:localhost:TARGET would allow it",
         private,
     );
     check_refused(
