@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use egress_proxy::HostRules;
 use proc_runner::{Cancel, Command, Discard, End, Limits};
 
 use crate::config::Network;
@@ -56,10 +57,13 @@ fn passes(name: &OsStr, network: &Network) -> bool {
     proc_sandbox::environment::passes(name) || (is_proxy && *network == Network::On)
 }
 
-/// Variables that lead programs to the server's own proxy, by the names that each of them looks for.
-pub fn proxy(address: SocketAddr) -> impl Iterator<Item = (OsString, OsString)> {
+/// Variables that lead programs to the server's own proxy, by the names that each of them looks for. A command's own
+/// loopback is reached without it, but for names of it that the operator has put on the list.
+pub fn proxy(address: SocketAddr, rules: &HostRules) -> impl Iterator<Item = (OsString, OsString)> {
     let url = format!("http://{address}");
-    let local = "localhost,127.0.0.1,::1".to_owned();
+    let names = [("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")];
+    let own = names.iter().filter(|(_, host)| !rules.mentions(host)).map(|(name, _)| *name);
+    let local = own.collect::<Vec<_>>().join(",");
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"]
         .map(|name| (name, url.clone()))
         .into_iter()

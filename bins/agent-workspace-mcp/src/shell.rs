@@ -302,8 +302,8 @@ impl Shell {
             }
             Kind::Confined { sandbox, proxy, .. } => {
                 let mut places = sandbox.environment();
-                if let Some((_, address)) = proxy {
-                    places.extend(environment::proxy(*address));
+                if let (Some((_, address)), Network::Allow(rules)) = (proxy, &self.network) {
+                    places.extend(environment::proxy(*address, rules));
                 }
                 let target = Target::new(&self.program, cwd)
                     .args(arguments())
@@ -457,7 +457,8 @@ fn proxy(config: &Config, sandbox: &Sandbox) -> anyhow::Result<Option<(Proxy, So
         Event::Denied(denied) => tracing::warn!(%denied, "network refused"),
         other => tracing::error!(event = ?other, "network proxy"),
     });
-    let proxy = Proxy::start(listener, rules.clone(), log).context("the network proxy")?;
+    let proxy = Proxy::start(listener, rules.clone().given_as("--network allow="), log)
+        .context("the network proxy")?;
     Ok(Some((proxy, address)))
 }
 

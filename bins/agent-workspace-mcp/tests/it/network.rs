@@ -67,11 +67,15 @@ fn a_listed_host_is_reached_and_no_other() {
     assert!(answer.text.contains(" 403"), "{answer:?}");
     assert!(
         answer.text.ends_with(
-            "[network: host other.example.net is not on the allow-list; the operator can add it with --network \
+            "[network: host other.example.net is not on the allow-list; the operator can allow it with --network \
              allow=other.example.net]"
         ),
         "{answer:?}"
     );
+    // A listed address of the machine's own is not taken for the command's own; others are.
+    let plain = format!("curl -sS -m 20 http://{address}/; echo \" $NO_PROXY\"");
+    let answer = session.call("run_bash", json!({"command": plain}));
+    assert!(answer.text.contains("upstream localhost,::1\n"), "{answer:?}");
     let answer = fetch(&session, "https://other.example.net/");
     assert!(answer.text.contains("[network: host other.example.net is not"), "{answer:?}");
     // The port beside the listed one, and the way around the proxy.
