@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
@@ -74,10 +74,14 @@ pub struct Protected {
     /// Relative to the workspace, links and missing ones among them.
     masks: Vec<PathBuf>,
     held: Mutex<Held>,
+    /// One more reference for each thread that closes placeholders.
+    closing: Arc<()>,
     /// What was there at the last look.
     known: Mutex<BTreeMap<PathBuf, String>>,
 }
 
+/// Threads that may close placeholders at once.
+const CLOSING: usize = 4;
 /// Modes by which the jail knows placeholders, and does not show them.
 const CLOSED: u32 = Protect::PLACEHOLDER;
 const HOLDER: u32 = Protect::HOLDER;
@@ -130,6 +134,7 @@ impl Protected {
             root,
             masks: masks(&there, protect),
             held: Mutex::default(),
+            closing: Arc::default(),
             known: Mutex::default(),
         };
         protected.clear_placeholders();
@@ -200,6 +205,17 @@ impl Protected {
             && rustix::fs::mkdirat(&place, name, closed).is_ok()
         {
             made.push(path.to_owned());
+        }
+    }
+
+    /// Closes what is removed already on a thread of its own: a disk that is told of every block that becomes free takes
+    /// longer over these than most commands do.
+    fn close_late(&self, gone: Vec<OwnedFd>) {
+        let turn = Arc::clone(&self.closing);
+        // Where the disk does not keep up, or there is no thread, they are closed here.
+        if Arc::strong_count(&turn) <= 1 + CLOSING {
+            let close = move || drop((gone, turn));
+            std::thread::Builder::new().name("placeholders".to_owned()).spawn(close).ok();
         }
     }
 
@@ -278,9 +294,15 @@ impl Drop for Hold<'_> {
         let mut held = lock(&self.0.held);
         held.commands -= 1;
         if held.commands == 0 {
-            for path in std::mem::take(&mut held.made).iter().rev() {
+            let made = std::mem::take(&mut held.made);
+            // Held open beyond their removal: the names go now, and what the disk does to free them is not waited for.
+            let gone: Vec<_> =
+                made.iter().filter_map(|path| self.0.directory(Some(path))).collect();
+            for path in made.iter().rev() {
                 self.0.unmake(path);
             }
+            drop(held);
+            self.0.close_late(gone);
         }
     }
 }
