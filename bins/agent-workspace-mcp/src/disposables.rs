@@ -202,7 +202,7 @@ impl Disposables {
     }
 }
 
-/// Removes what killed servers left of native places beside `near`'s.
+/// Removes what killed servers left of native places, and of the homes of commands without a sandbox, beside `near`'s.
 pub fn sweep(near: &Jail) {
     let parent = shell::scratch_parent(near.dir());
     let Ok(dir) = Dir::open_ambient_dir(&parent, ambient_authority()) else { return };
@@ -242,7 +242,7 @@ mod tests {
         let make = || -> Vec<Scratch> {
             let one = |_| {
                 sweep(&near);
-                Scratch::new(&near).unwrap()
+                Scratch::new(near.dir()).unwrap()
             };
             (0..30).map(one).collect()
         };

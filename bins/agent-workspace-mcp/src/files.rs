@@ -110,7 +110,7 @@ impl<'s> Files<'s> {
             tracing::error!(%error, "no place for a container's file");
             Failure::new(ErrorKind::Internal, "the file could not be fetched from the sandbox")
         };
-        let scratch = crate::disposables::Scratch::new(&workspace.jail)
+        let scratch = crate::disposables::Scratch::new(workspace.jail.dir())
             .map_err(|error| failed(std::io::Error::other(format!("{error:#}"))))?;
         let dir = scratch.dir().map_err(failed)?;
         let mut file = dir.create(FETCHED).map_err(failed)?;

@@ -22,12 +22,12 @@ use egress_proxy::{Denied, Event, Proxy};
 use proc_runner::{Command, Outcome};
 use proc_sandbox::{Helper, Layer, Net, Policy, Report, Rung, Sandbox, State, Status, Target};
 use serde::Serialize;
-use tempfile::TempDir;
 use workspace_jail::Jail;
 
 use crate::config::{Config, InContainer, Network};
 #[cfg(feature = "container")]
 use crate::container_shell::{ContainerShell, Line};
+use crate::disposables::Scratch;
 use crate::environment::{self, Identity};
 use crate::locked::lock;
 use crate::progress::Heard;
@@ -56,7 +56,7 @@ enum Kind {
         proxy: Option<(Proxy, SocketAddr)>,
     },
     /// By the operator's word, with a private home all the same.
-    Bare(TempDir),
+    Bare(Box<Scratch>),
     /// In a container, which was tried out, or could not be yet: each command tries again.
     #[cfg(feature = "container")]
     Contained { shell: Arc<ContainerShell>, trial: Result<Vec<Tried>, Failure> },
@@ -161,7 +161,7 @@ impl Shell {
             .name("trial".to_owned())
             .spawn(move || match (settings.containers.commands, settings.ceiling) {
                 (InContainer::Always, _) => Ok(contained(&settings, workspace, &masks)),
-                (_, Rung::None) => bare(),
+                (_, Rung::None) => bare(&workspace),
                 _ => try_out(&settings, workspace, &masks),
             })
             .context("no thread")?;
@@ -365,8 +365,8 @@ fn private(home: &Path) -> [(OsString, OsString); 2] {
     ["HOME", "TMPDIR"].map(|name| (name.into(), home.into()))
 }
 
-fn bare() -> anyhow::Result<Kind> {
-    TempDir::with_prefix("agent-workspace-").map(Kind::Bare).context("no temporary directory")
+fn bare(workspace: &OwnedFd) -> anyhow::Result<Kind> {
+    Ok(Kind::Bare(Box::new(Scratch::new(workspace.as_fd())?)))
 }
 
 /// Commands in a container, whether one can be had by now or not; a refusal where none ever will do.
@@ -413,7 +413,7 @@ fn try_out(
     workspace: OwnedFd,
     masks: &Receiver<Vec<PathBuf>>,
 ) -> anyhow::Result<Kind> {
-    let spare = workspace.try_clone().context("no descriptor")?;
+    let near = workspace.try_clone().context("no descriptor")?;
     let (reason, told, layers) = match Sandbox::new(policy(config, workspace)) {
         Err(error) => {
             (with_source(&error), "the sandbox cannot be set up here".to_owned(), Vec::new())
@@ -422,7 +422,8 @@ fn try_out(
             let report = sandbox.probe();
             // A container stands below the rungs with namespaces and above `landlock`.
             if report.rung < Rung::NativeNoproc
-                && let Some(kind) = instead(config, spare, masks)
+                && let Some(kind) =
+                    instead(config, near.try_clone().context("no descriptor")?, masks)
             {
                 return Ok(kind);
             }
@@ -436,7 +437,7 @@ fn try_out(
     };
     if config.floor == Rung::None {
         tracing::warn!(%reason, "commands run unconfined, as REQUIRE allows");
-        return bare();
+        return bare(&near);
     }
     Ok(Kind::Refused { reason, told, layers })
 }

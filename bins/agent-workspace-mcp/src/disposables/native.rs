@@ -1,6 +1,8 @@
 //! A native place: a private directory, locked while its server lives, and what runs commands in it.
 
-use std::os::fd::OwnedFd;
+use std::fs::Permissions;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -55,7 +57,7 @@ impl Native {
     }
 
     fn make(config: &Config, near: &Jail, network: Network) -> anyhow::Result<Self> {
-        let scratch = Scratch::new(near)?;
+        let scratch = Scratch::new(near.dir())?;
         let shell = scratch.shell(config, network)?;
         Ok(Self { shell, preamble: String::new(), scratch })
     }
@@ -83,13 +85,13 @@ impl Native {
 }
 
 impl Scratch {
-    /// Makes an empty one outside the workspace `near`.
+    /// Makes an empty one outside the workspace `near`, closed to other users.
     ///
     /// # Errors
     ///
     /// When there is no place for it.
-    pub fn new(near: &Jail) -> anyhow::Result<Self> {
-        let parent = shell::scratch_parent(near.dir());
+    pub fn new(near: BorrowedFd<'_>) -> anyhow::Result<Self> {
+        let parent = shell::scratch_parent(near);
         let mut made = Self::make(&parent);
         for _ in 1..TRIES {
             if made.is_ok() {
@@ -102,7 +104,11 @@ impl Scratch {
     }
 
     fn make(parent: &Path) -> anyhow::Result<Self> {
-        let dir = TempDir::with_prefix_in(PREFIX, parent).context("no temporary directory")?;
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)
+            .context("no temporary directory")?;
         let options = Options::new().protect(Protect::Off);
         let jail = Jail::open(dir.path(), options).context("the new directory")?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -122,6 +128,11 @@ impl Scratch {
     /// When there is no descriptor.
     pub fn dir(&self) -> std::io::Result<Dir> {
         Dir::reopen_dir(&self.jail.dir())
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
     }
 
     fn shell(&self, config: &Config, network: Network) -> anyhow::Result<Shell> {

@@ -38,6 +38,7 @@ fn code_runs_without_anything_being_opened_first() {
     assert_eq!(answer.text, "[Exit code: 0]\n42\n");
     assert_eq!(answer.facts["backend"], "native");
     assert!(answer.facts["sandbox_id"].as_str().unwrap().starts_with("sandbox-"));
+    assert_eq!(run(&session, "bash", "stat -c %a .").text, "[Exit code: 0]\n700\n");
     // Files stay between calls, the workspace is not there, and a failure is a result.
     run(&session, "python", "open('kept', 'w').write('kept')");
     let secret = session.fixture.root().join("secret.txt");
@@ -219,6 +220,38 @@ fn what_a_killed_server_left_goes_with_the_next_start() {
     assert_eq!(count(), 0);
     next.close_input();
     next.ended();
+}
+
+#[test]
+fn the_home_of_commands_without_a_sandbox_is_private_and_goes_with_the_next_start() {
+    let fixture = Fixture::new("//- a\n");
+    let place = fixture.base().join("tmp");
+    std::fs::create_dir(&place).unwrap();
+    let start = |rung: &str| {
+        let variables = [("TMPDIR", place.to_str().unwrap())];
+        let mut server = Binary::start(&fixture, &["--sandbox", rung], &variables);
+        server.hello("2025-11-25");
+        server
+    };
+    let is_empty = || std::fs::read_dir(&place).unwrap().next().is_none();
+    let mut killed = start("none");
+    let command = "touch $HOME/x; stat -c %a $HOME; ls $TMPDIR";
+    let answer = killed.call(1, "run_bash", json!({"command": command}));
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, "[Exit code: 0]\n700\nx\n");
+    drop(killed);
+    assert!(!is_empty(), "a killed server cannot remove it");
+    // Of a server that has none of its own before its first command.
+    let mut next = start("auto");
+    assert!(
+        !std::fs::read_dir(&place)
+            .unwrap()
+            .flatten()
+            .any(|entry| { entry.file_name().to_string_lossy().starts_with("agent-disposable-") })
+    );
+    next.close_input();
+    next.ended();
+    assert!(is_empty());
 }
 
 /// The address of an engine, and an image with nothing but a small shell.
