@@ -15,8 +15,10 @@ use crate::audit::files;
 const SLOWEST: usize = 5;
 /// Days that are told, the last ones.
 const DAYS: usize = 31;
-/// Calls and refusals of the timeline, the last ones.
+/// Moments of the timeline, the last ones.
 const MOMENTS: usize = 500;
+/// How far before a call's line its refusal is looked for: calls of one server may be answered at one time.
+const NEAR: usize = 32;
 /// Longer lines are skipped and counted as unreadable.
 const MAX_LINE: u64 = 1024 * 1024;
 
@@ -39,7 +41,7 @@ pub struct Summary {
     pub slowest: Vec<Slow>,
     /// Lines that are no lines of this log.
     pub unreadable: u64,
-    /// The last calls and refusals in the order of the log, with their arguments: for people, not for sums.
+    /// The last starts, calls and refusals in the order of the log, with their arguments: for people, not for sums.
     #[serde(skip)]
     pub timeline: VecDeque<Moment>,
 }
@@ -52,8 +54,10 @@ pub struct Moment {
     pub time: String,
     /// The server's process, which tells the runs apart.
     pub pid: u64,
-    /// `call`, or what was refused: `escape`, `denied`, `protected`.
+    /// `start` of a server, `call`, or what was refused outside of a call's own answer: `escape`, `denied`, `protected`.
     pub event: String,
+    /// Whether it is a call that was refused as an attempt: its own line and the refusal's are one moment.
+    pub is_refused: bool,
     /// The tool, where there is one.
     pub tool: Option<String>,
     /// Why it failed, where it did.
@@ -64,8 +68,20 @@ pub struct Moment {
     pub saved: i64,
     /// How the command ended.
     pub exit_code: Option<i64>,
-    /// The arguments as the log has them: cut, without what looks like a secret.
+    /// The arguments as the log has them: cut, without what looks like a secret. Without a call: what was denied or changed.
     pub arguments: serde_json::Value,
+}
+
+impl Moment {
+    /// Whether this is the refusal that `call`, one of the next lines of the same server, was answered with.
+    fn is_refusal_of(&self, call: &Line) -> bool {
+        matches!(self.event.as_str(), "escape" | "denied")
+            && self.pid == call.pid
+            && self.tool.is_some()
+            && self.tool == call.tool
+            && self.error_kind == call.error_kind
+            && Some(&self.arguments) == call.arguments.as_ref()
+    }
 }
 
 /// Sums over some calls.
@@ -133,6 +149,8 @@ struct Line {
     #[serde(default)]
     out_tokens: u64,
     arguments: Option<serde_json::Value>,
+    network: Option<serde_json::Value>,
+    changes: Option<serde_json::Value>,
     #[serde(default)]
     pid: u64,
     exit_code: Option<i64>,
@@ -202,24 +220,33 @@ impl Summary {
     }
 
     fn keep_moment(&mut self, line: &Line) {
-        if !matches!(line.event.as_str(), "call" | "escape" | "denied" | "protected") {
+        let kept = ["start", "call", "escape", "denied", "protected"];
+        if !kept.contains(&line.event.as_str()) {
             return;
         }
+        let is_call = line.event == "call";
+        let refusal = self.timeline.iter().rposition(|it| is_call && it.is_refusal_of(line));
+        let refusal = refusal.filter(|at| at + NEAR >= self.timeline.len());
+        let is_refused = refusal.and_then(|at| self.timeline.remove(at)).is_some();
         if self.timeline.len() == MOMENTS {
             self.timeline.pop_front();
         }
         let mut figures = Figures::default();
         figures.add(line);
+        let others = [("network", &line.network), ("changes", &line.changes)];
+        let other = || others.into_iter().find_map(|(name, it)| Some((name, it.clone()?)));
+        let told = || other().map(|(name, it)| serde_json::json!({ name: it }));
         self.timeline.push_back(Moment {
             time: line.time.clone(),
             pid: line.pid,
             event: line.event.clone(),
+            is_refused,
             tool: line.tool.clone(),
             error_kind: line.error_kind.clone(),
             duration_ms: line.duration_ms,
             saved: figures.saved(),
             exit_code: line.exit_code,
-            arguments: line.arguments.clone().unwrap_or_default(),
+            arguments: line.arguments.clone().or_else(told).unwrap_or_default(),
         });
     }
 
@@ -275,7 +302,21 @@ mod tests {
         assert_eq!(summary.total().calls, 2);
         let moments: Vec<_> =
             summary.timeline.iter().map(|it| (it.event.as_str(), it.saved)).collect();
-        assert_eq!(moments, [("call", 950), ("escape", 0), ("call", 0)]);
+        assert_eq!(moments, [("start", 0), ("call", 950), ("escape", 0), ("call", 0)]);
+    }
+
+    #[test]
+    fn a_refusal_and_its_call_are_one_moment() {
+        let refusal = r#"{"time":"t","event":"escape","pid":1,"tool":"read_file","error_kind":"outside_workspace","arguments":{"filepath":"../x"}}"#;
+        let call = refusal.replace("escape", "call");
+        let of_another = call.replace(r#""pid":1"#, r#""pid":2"#);
+        let denied = r#"{"time":"t","event":"denied","pid":1,"network":["a.example:443"]}"#;
+        let summary = check(&[refusal, &of_another, denied, &call]);
+        let moments: Vec<_> =
+            summary.timeline.iter().map(|it| (it.event.as_str(), it.pid, it.is_refused)).collect();
+        assert_eq!(moments, [("call", 2, false), ("denied", 1, false), ("call", 1, true)]);
+        assert_eq!(summary.timeline[1].arguments.to_string(), r#"{"network":["a.example:443"]}"#);
+        assert_eq!(summary.refusals, 2);
     }
 
     #[test]

@@ -7,6 +7,7 @@
     reason = "tests look at the machine as it is, end where something is not as it should be, and hand over json!() values"
 )]
 
+mod browser;
 mod harness;
 mod jobs;
 mod place;
@@ -39,6 +40,7 @@ mod search_and_replace;
 mod search_content;
 mod search_workspace;
 mod soak;
+mod stats_page;
 mod tools_page;
 mod validation;
 mod write_file;
