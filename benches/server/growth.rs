@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::session::{Server, Session, Task};
-use crate::{median, time};
+use benches::figures::time;
+use benches::session::{Server, Session, Task};
+
+use crate::median;
 
 /// Samples at each size.
 const SAMPLES: usize = 7;

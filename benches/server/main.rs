@@ -1,5 +1,5 @@
 //! The server as a client meets it, beside its peers in the same run: how long it takes to start, what each tool costs at
-//! small and large size, what waiting calls do to each other, memory, and how cost grows with size.
+//! small and large size, what waiting calls do to each other, what ours has alone, memory, and how cost grows with size.
 //!
 //! Samples of the servers alternate, so that a busy machine slows all of them; medians and their ratios are the figures to
 //! read. `benches/peers` installs the peers and says where they are; without one its column is left out. Run it with
@@ -11,17 +11,17 @@
     reason = "a bench starts the programs it measures, and prints"
 )]
 
+mod alone;
 mod growth;
 mod peers;
-mod session;
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use benches::figures::{self, time, write_page};
+use benches::session::{Server, Session, Task};
 use serde_json::{Value, json};
-
-use crate::session::{Server, Session, Task};
 
 /// Starts of each server.
 const STARTS: usize = 20;
@@ -31,9 +31,8 @@ const ENTRIES: usize = 1000;
 const PIPELINED: u64 = 200;
 
 /// The middle one of some samples.
-pub(crate) fn median(mut samples: Vec<Duration>) -> Duration {
-    samples.sort_unstable();
-    samples.get(samples.len() / 2).copied().unwrap_or_default()
+pub(crate) fn median(samples: Vec<Duration>) -> Duration {
+    figures::median(samples).expect("samples")
 }
 
 /// One line of a table: a figure for each server that has one.
@@ -43,14 +42,6 @@ struct Row {
     unit: fn(f64) -> String,
 }
 
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
-}
-
 fn memory(kib: f64) -> String {
     format!("{:.1} MiB", kib / 1024.0)
 }
@@ -58,19 +49,27 @@ fn memory(kib: f64) -> String {
 /// The tasks that are timed, with how many samples are taken.
 fn tasks() -> Vec<(&'static str, usize, Task)> {
     let owned = str::to_owned;
+    let run = |words: &[&str]| Task::Run(words.iter().copied().map(str::to_owned).collect());
+    let edit = |file: &str, line: u32| {
+        let text = format!("line {line} of");
+        Task::Edit(file.to_owned(), text.clone(), text)
+    };
+    let search =
+        |file: &str, line: u32| Task::Search(file.to_owned(), format!("line [{line}]+ of"));
     vec![
         ("read, 20 lines", 1000, Task::Read(owned("small.txt"), 20)),
         ("read, 1 MB", 40, Task::Read(owned("large.txt"), 20_000)),
+        ("list, 10 entries", 200, Task::List(owned("few"))),
         ("list, 1,000 entries", 40, Task::List(owned("many"))),
         ("find by name among 1,000", 40, Task::Find(owned("."), owned("**/*7.txt"))),
+        ("search in 20 lines", 200, search("small.txt", 7)),
+        ("search in 1 MB", 40, search("large.txt", 7)),
         ("write, 4 KB", 100, Task::Write(owned("new.txt"), "a line of text\n".repeat(270))),
         ("write, 1 MB", 20, Task::Write(owned("new.txt"), "a line of text\n".repeat(70_000))),
-        (
-            "edit in 1 MB",
-            20,
-            Task::Edit(owned("large.txt"), owned("line 7777 of"), owned("line 7777 of")),
-        ),
-        ("run true", 60, Task::Run),
+        ("edit in 20 lines", 200, edit("small.txt", 7)),
+        ("edit in 1 MB", 20, edit("large.txt", 7777)),
+        ("run `true`", 60, run(&["true"])),
+        ("run with 0.6 MB of output", 20, run(&["seq", "100000"])),
     ]
 }
 
@@ -87,9 +86,11 @@ fn populate(root: &Path) {
     };
     std::fs::write(root.join("small.txt"), lines(20)).expect("a small file");
     std::fs::write(root.join("large.txt"), lines(20_000)).expect("a large file");
-    std::fs::create_dir(root.join("many")).expect("a directory");
-    for entry in 0..ENTRIES {
-        std::fs::write(root.join(format!("many/{entry}.txt")), "x\n").expect("a file");
+    for (name, count) in [("few", 10), ("many", ENTRIES)] {
+        std::fs::create_dir(root.join(name)).expect("a directory");
+        for entry in 0..count {
+            std::fs::write(root.join(format!("{name}/{entry}.txt")), "x\n").expect("a file");
+        }
     }
 }
 
@@ -120,14 +121,13 @@ fn measure(servers: &[Server], root: &Path, state: &Path) -> Vec<Row> {
                 samples.extend(session.time(&task));
             }
         }
-        let middle =
-            |samples: Vec<Duration>| (!samples.is_empty()).then(|| median(samples).as_secs_f64());
+        let middle = |samples: Vec<Duration>| figures::median(samples).map(|it| it.as_secs_f64());
         rows.push(Row { what, figures: samples.into_iter().map(middle).collect(), unit: time });
     }
     let read = Task::Read("small.txt".to_owned(), 20);
     let together = sessions.iter_mut().map(|session| {
         let samples: Vec<_> = (0..5).filter_map(|_| session.pipeline(&read, PIPELINED)).collect();
-        (!samples.is_empty()).then(|| median(samples).as_secs_f64())
+        figures::median(samples).map(|it| it.as_secs_f64())
     });
     rows.push(Row { what: "200 reads at one time", figures: together.collect(), unit: time });
     rows.push(Row { what: "memory, idle", figures: idle, unit: memory });
@@ -240,16 +240,6 @@ fn beside_programs(server: &Server, root: &Path, state: &Path) -> String {
     text
 }
 
-/// Puts `text` between the two marks of a page.
-fn put(page: &Path, text: &str) {
-    const MARKS: [&str; 2] = ["<!-- measured -->\n", "<!-- end of measured -->"];
-    let old = std::fs::read_to_string(page).expect("the page");
-    let (before, rest) = old.split_once(MARKS[0]).expect("the first mark");
-    let (_, after) = rest.split_once(MARKS[1]).expect("the second mark");
-    let new = format!("{before}{}\n{text}\n{}{after}", MARKS[0], MARKS[1]);
-    std::fs::write(page, new).expect("the page");
-}
-
 fn main() {
     let base = tempfile::tempdir().expect("a folder");
     let (root, state) = (base.path().join("workspace"), base.path().join("state"));
@@ -260,6 +250,8 @@ fn main() {
     let ours = servers.first().expect("ours");
     text.push_str(&beside_a_slow_call(ours, &root, &state));
     text.push('\n');
+    text.push_str(&alone::table(ours, &root, &state));
+    text.push('\n');
     let large = base.path().join("large");
     std::fs::create_dir(&large).expect("a workspace");
     let in_large = peers::ours(&large);
@@ -267,8 +259,5 @@ fn main() {
     text.push('\n');
     text.push_str(&beside_programs(&in_large, &large, &state));
     print!("{text}");
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--write").skip(1);
-    if let Some(page) = arguments.next() {
-        put(Path::new(&page), &text);
-    }
+    write_page(["<!-- measured -->", "<!-- end of measured -->"], &text);
 }

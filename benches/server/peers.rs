@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::session::{Server, Task};
+use benches::session::{Server, Task, built};
 
 /// Where a peer is, by an environment variable.
 fn place(variable: &str) -> Option<PathBuf> {
@@ -15,18 +15,14 @@ fn place(variable: &str) -> Option<PathBuf> {
     place
 }
 
-/// The binary that a release build leaves beside this bench's own folder.
+/// Ours.
 pub(crate) fn ours(root: &Path) -> Server {
-    let bench = std::env::current_exe().expect("this program's path");
-    let built = bench.ancestors().nth(2).expect("target/release/deps/bench");
-    let program = built.join("agent-workspace-mcp");
-    assert!(program.is_file(), "{} is missing: cargo build --release", program.display());
     let arguments = ["serve", "--log-level", "error", "--workspace"].map(PathBuf::from);
     Server {
         name: "agent-workspace-mcp",
-        program,
+        program: built(),
         arguments: arguments.into_iter().chain([root.to_owned()]).collect(),
-        variables: vec![("MAX_READ_SIZE_BYTES", "67108864")],
+        variables: vec![("MAX_READ_SIZE_BYTES", "67108864".to_owned())],
         calls: |task, _| {
             Some(match task {
                 Task::Read(file, lines) => {
@@ -42,13 +38,16 @@ pub(crate) fn ours(root: &Path) -> Server {
                     let edits = json!([{"old": old, "new": new}]);
                     ("search_and_replace", json!({"filepath": file, "edits": edits}))
                 }
-                Task::Run => ("run_bash", json!({"command": "true"})),
+                Task::Search(file, pattern) => {
+                    ("search_content", json!({"path": file, "pattern": pattern}))
+                }
+                Task::Run(words) => ("run_bash", json!({"command": words.join(" ")})),
             })
         },
     }
 }
 
-/// The words of the Node filesystem server, which the Rust one shares.
+/// The words of the Node filesystem server.
 fn filesystem(task: &Task, root: &Path) -> Option<(&'static str, Value)> {
     let at = |path: &str| root.join(path).display().to_string();
     Some(match task {
@@ -62,8 +61,16 @@ fn filesystem(task: &Task, root: &Path) -> Option<(&'static str, Value)> {
             let edits = json!([{"oldText": old, "newText": new}]);
             ("edit_file", json!({"path": at(file), "edits": edits}))
         }
-        Task::Run => return None,
+        Task::Search(..) | Task::Run(_) => return None,
     })
+}
+
+/// Those of the Rust one, which searches in files too.
+fn rust_filesystem(task: &Task, root: &Path) -> Option<(&'static str, Value)> {
+    let Task::Search(file, pattern) = task else { return filesystem(task, root) };
+    let path = root.display().to_string();
+    let search = json!({"path": path, "pattern": file, "query": pattern, "is_regex": true});
+    Some(("search_files_content", search))
 }
 
 /// Ours first, then the peers that are here.
@@ -82,15 +89,17 @@ pub(crate) fn all(root: &Path) -> Vec<Server> {
         program,
         arguments: vec!["--allow-write".into(), root.to_owned()],
         variables: Vec::new(),
-        calls: filesystem,
+        calls: rust_filesystem,
     }));
     servers.extend(place("AGENT_WORKSPACE_BENCH_SHELL_SERVER").map(|program| Server {
         name: "mcp-shell-server (Python)",
         program,
         arguments: Vec::new(),
-        variables: vec![("ALLOW_COMMANDS", "true")],
+        variables: vec![("ALLOW_COMMANDS", "true,seq".to_owned())],
         calls: |task, root| match task {
-            Task::Run => Some(("shell_execute", json!({"command": ["true"], "directory": root}))),
+            Task::Run(words) => {
+                Some(("shell_execute", json!({"command": words, "directory": root})))
+            }
             _ => None,
         },
     }));

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use benches::figures::median;
+
 use crate::project::{self, COMMITS, MODULES};
 use crate::{Rtk, Shown, ours, saved};
 
@@ -92,11 +94,6 @@ fn rewritten(rtk: &Rtk, line: &str) -> String {
     text
 }
 
-fn median(mut samples: Vec<Duration>) -> u128 {
-    samples.sort_unstable();
-    samples.get(samples.len() / 2).map_or(0, Duration::as_millis)
-}
-
 /// The table, a row for each command.
 pub(crate) fn table(rtk: &Rtk, root: &Path, pytest: &Path) -> String {
     project::make(root);
@@ -125,8 +122,9 @@ pub(crate) fn table(rtk: &Rtk, root: &Path, pytest: &Path) -> String {
         }
         let full = Shown::of(&raw, &facts);
         assert_eq!(full.facts, facts.len(), "{command} says all that is asked of it:\n{raw}");
-        let [(own, own_ms), (other, other_ms)] =
-            [own, other].map(|(text, took)| (Shown::of(&text, &facts), median(took)));
+        let [(own, own_ms), (other, other_ms)] = [own, other].map(|(text, took)| {
+            (Shown::of(&text, &facts), median(took).map_or(0, |it| it.as_millis()))
+        });
         let count = facts.len();
         writeln!(
             text,

@@ -20,6 +20,7 @@ mod project;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use benches::figures::write_page;
 use token_filter::{Meta, Policy, Recovery, compact, count_tokens};
 
 /// A text with its price and the facts it still states.
@@ -81,15 +82,6 @@ fn saved(raw: u64, shown: u64) -> i64 {
     (raw - shown) * 100 / raw.max(1)
 }
 
-/// Puts `text` between the two marks of a page.
-fn put(page: &Path, text: &str) {
-    const MARKS: [&str; 2] = ["<!-- rtk: begin -->\n", "<!-- rtk: end -->"];
-    let old = std::fs::read_to_string(page).expect("the page");
-    let (before, rest) = old.split_once(MARKS[0]).expect("the first mark");
-    let (_, after) = rest.split_once(MARKS[1]).expect("the second mark");
-    std::fs::write(page, [before, MARKS[0], text, MARKS[1], after].concat()).expect("the page");
-}
-
 fn main() {
     let variables = ["AGENT_WORKSPACE_BENCH_RTK", "AGENT_WORKSPACE_BENCH_PYTEST"].map(place);
     let [Some(program), Some(pytest)] = variables else { return };
@@ -104,8 +96,5 @@ fn main() {
         commands::table(&rtk, &base.path().join("project"), &pytest)
     );
     print!("{text}");
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--write").skip(1);
-    if let Some(page) = arguments.next() {
-        put(Path::new(&page), &text);
-    }
+    write_page(["<!-- rtk: begin -->", "<!-- rtk: end -->"], &text);
 }

@@ -1,4 +1,6 @@
-//! One started server, spoken to by raw lines.
+//! One started server of the protocol, ours or a peer, spoken to by raw lines.
+//!
+//! Non-goal: an SDK's client, whose own time would be measured with the server's. What is not as it should be ends the bench.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,18 +11,22 @@ use serde_json::{Value, json};
 
 /// A server that is measured, and what its tools are called.
 #[derive(Debug)]
-pub(crate) struct Server {
-    pub(crate) name: &'static str,
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<PathBuf>,
-    pub(crate) variables: Vec<(&'static str, &'static str)>,
+pub struct Server {
+    /// What a table calls it.
+    pub name: &'static str,
+    /// What is started.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<PathBuf>,
+    /// Variables of its environment, beside this program's.
+    pub variables: Vec<(&'static str, String)>,
     /// The call that does a task here; nothing where there is no such tool.
-    pub(crate) calls: fn(&Task, root: &Path) -> Option<(&'static str, Value)>,
+    pub calls: fn(&Task, root: &Path) -> Option<(&'static str, Value)>,
 }
 
 /// What every server is asked to do, in its own words.
 #[derive(Debug)]
-pub(crate) enum Task {
+pub enum Task {
     /// The whole of a file, of so many lines.
     Read(String, u64),
     /// The names in a directory.
@@ -31,12 +37,28 @@ pub(crate) enum Task {
     Write(String, String),
     /// The one place of this text becomes that one.
     Edit(String, String, String),
-    /// A program without output.
-    Run,
+    /// Lines that match an expression, in one file.
+    Search(String, String),
+    /// A program and its arguments.
+    Run(Vec<String>),
+}
+
+/// The binary that a release build leaves beside the bench's own folder.
+///
+/// # Panics
+///
+/// If it is not there.
+pub fn built() -> PathBuf {
+    let bench = std::env::current_exe().expect("this program's path");
+    let built = bench.ancestors().nth(2).expect("target/release/deps/bench");
+    let program = built.join("agent-workspace-mcp");
+    assert!(program.is_file(), "{} is missing: cargo build --release", program.display());
+    program
 }
 
 /// A session with one started server.
-pub(crate) struct Session<'s> {
+#[derive(Debug)]
+pub struct Session<'s> {
     server: &'s Server,
     root: PathBuf,
     child: Child,
@@ -56,12 +78,16 @@ fn id_of(line: &str) -> Option<u64> {
 }
 
 impl<'s> Session<'s> {
-    /// Starts the server and says hello; the time until its answer.
-    pub(crate) fn start(server: &'s Server, root: &Path, state: &Path) -> (Self, Duration) {
+    /// Starts the server and says hello; the time until its answer. `state` is where ours keeps its record.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start or answer.
+    pub fn start(server: &'s Server, root: &Path, state: &Path) -> (Self, Duration) {
         let started = Instant::now();
         let mut child = Command::new(&server.program)
             .args(&server.arguments)
-            .envs(server.variables.iter().copied())
+            .envs(server.variables.iter().map(|(name, value)| (name, value)))
             .env("AUDIT_DIR", state)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -124,7 +150,11 @@ impl<'s> Session<'s> {
     }
 
     /// Does a task; the time until its answer is there, or nothing where the server has no tool for it.
-    pub(crate) fn time(&mut self, task: &Task) -> Option<Duration> {
+    ///
+    /// # Panics
+    ///
+    /// If the answer is an error, or none; so do the others.
+    pub fn time(&mut self, task: &Task) -> Option<Duration> {
         let params = self.params(task)?;
         let started = Instant::now();
         self.ask("tools/call", &params);
@@ -132,19 +162,36 @@ impl<'s> Session<'s> {
     }
 
     /// Calls a tool of ours; the time until its answer.
-    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Duration {
+    ///
+    /// # Panics
+    ///
+    /// If the server is not there, or answers with an error.
+    pub fn call(&mut self, tool: &str, arguments: &Value) -> Duration {
         let started = Instant::now();
         self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         started.elapsed()
     }
 
+    /// The last answer, as the line it was.
+    pub fn answer(&self) -> &str {
+        &self.line
+    }
+
     /// Begins a call without waiting for its answer.
-    pub(crate) fn begin(&mut self, tool: &str, arguments: &Value) {
+    ///
+    /// # Panics
+    ///
+    /// If the server is not there, or answers with an error.
+    pub fn begin(&mut self, tool: &str, arguments: &Value) {
         self.send("tools/call", &json!({"name": tool, "arguments": arguments}));
     }
 
     /// Asks for a task so often at one time; the time until the last answer.
-    pub(crate) fn pipeline(&mut self, task: &Task, times: u64) -> Option<Duration> {
+    ///
+    /// # Panics
+    ///
+    /// If the server is not there, or answers with an error.
+    pub fn pipeline(&mut self, task: &Task, times: u64) -> Option<Duration> {
         let params = self.params(task)?;
         let started = Instant::now();
         for _ in 0..times {
@@ -158,7 +205,11 @@ impl<'s> Session<'s> {
     }
 
     /// KiB of the server that are in memory: now, and at most so far.
-    pub(crate) fn memory(&self) -> (u32, u32) {
+    ///
+    /// # Panics
+    ///
+    /// If the server is not there, or answers with an error.
+    pub fn memory(&self) -> (u32, u32) {
         let status = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(status).expect("a process");
         let kib = |name: &str| {
@@ -168,10 +219,25 @@ impl<'s> Session<'s> {
         (kib("VmRSS:"), kib("VmHWM:"))
     }
 
-    pub(crate) fn end(mut self) {
+    /// Ends the server at once.
+    ///
+    /// # Panics
+    ///
+    /// If it has ended before.
+    pub fn end(mut self) {
         drop(self.input);
         drop(self.output);
         self.child.kill().expect("a server to end");
+        self.child.wait().expect("a server that ended");
+    }
+
+    /// Takes leave, and waits until the server has put away what it still has.
+    ///
+    /// # Panics
+    ///
+    /// If its end cannot be seen.
+    pub fn leave(mut self) {
+        drop(self.input);
         self.child.wait().expect("a server that ended");
     }
 }
