@@ -110,12 +110,29 @@ impl Figures {
     }
 
     fn add(&mut self, line: &Line) {
-        self.calls += 1;
-        self.failed += u64::from(line.outcome.as_deref() == Some("error"));
-        self.duration_ms += line.duration_ms;
-        self.tokens_out += line.tokens_out;
-        self.raw_tokens += line.raw_tokens;
-        self.shown_tokens += line.out_tokens;
+        self.join(&Self {
+            calls: 1,
+            failed: u64::from(line.outcome.as_deref() == Some("error")),
+            duration_ms: line.duration_ms,
+            tokens_out: line.tokens_out,
+            raw_tokens: line.raw_tokens,
+            shown_tokens: line.out_tokens,
+        });
+    }
+
+    /// Sums stop at the largest number: a line that was tampered with may hold any.
+    fn join(&mut self, other: &Self) {
+        let sums = [
+            (&mut self.calls, other.calls),
+            (&mut self.failed, other.failed),
+            (&mut self.duration_ms, other.duration_ms),
+            (&mut self.tokens_out, other.tokens_out),
+            (&mut self.raw_tokens, other.raw_tokens),
+            (&mut self.shown_tokens, other.shown_tokens),
+        ];
+        for (sum, figure) in sums {
+            *sum = sum.saturating_add(figure);
+        }
     }
 }
 
@@ -186,15 +203,9 @@ impl Summary {
 
     /// Sums over all tools.
     pub fn total(&self) -> Figures {
-        self.tools.values().fold(Figures::default(), |mut sum, figures| {
-            sum.calls += figures.calls;
-            sum.failed += figures.failed;
-            sum.duration_ms += figures.duration_ms;
-            sum.tokens_out += figures.tokens_out;
-            sum.raw_tokens += figures.raw_tokens;
-            sum.shown_tokens += figures.shown_tokens;
-            sum
-        })
+        let mut total = Figures::default();
+        self.tools.values().for_each(|figures| total.join(figures));
+        total
     }
 
     fn add(&mut self, line: Line) {
@@ -317,6 +328,16 @@ mod tests {
         assert_eq!(moments, [("call", 2, false), ("denied", 1, false), ("call", 1, true)]);
         assert_eq!(summary.timeline[1].arguments.to_string(), r#"{"network":["a.example:443"]}"#);
         assert_eq!(summary.refusals, 2);
+    }
+
+    #[test]
+    fn figures_beyond_all_measure_are_no_fault() {
+        let line = format!(
+            r#"{{"time":"t","event":"call","tool":"t","duration_ms":{0},"tokens_out":{0},"raw_tokens":{0},"out_tokens":0}}"#,
+            u64::MAX
+        );
+        let total = check(&[&line, &line]).total();
+        assert_eq!((total.calls, total.duration_ms, total.saved()), (2, u64::MAX, i64::MAX));
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! `stats --html` in a real browser: a record of real calls, hostile ones among them, as a person sees it.
+//!
+//! Under `AGENT_WORKSPACE_TEST_PICTURES=DIRECTORY` what the browser showed is kept there, to be looked at.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

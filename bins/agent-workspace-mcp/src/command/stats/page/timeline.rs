@@ -157,7 +157,8 @@ pub(super) fn run(page: &mut String, run: &[Placed<'_>], is_open: bool) -> fmt::
     let began = first.moment.time.get(..16).unwrap_or(&first.moment.time).replace('T', " ");
     let lasted = run.iter().map(|it| it.end()).max().unwrap_or(0).abs_diff(first.start());
     let open = if is_open { " open" } else { "" };
-    let (count, bad) = (run.len(), run.iter().filter(|it| is_bad(it.moment)).count());
+    let count = run.iter().filter(|it| it.moment.event == "call").count();
+    let bad = run.iter().filter(|it| is_bad(it.moment)).count();
     let failed = if bad > 0 { format!(", {bad} failed or refused") } else { String::new() };
     writeln!(
         page,
