@@ -116,7 +116,8 @@ impl Place {
     /// The lowest number that no call has, until it is dropped.
     pub fn number(&self) -> Number<'_> {
         let mut running = lock(&self.running);
-        let number = (1..).find(|number| !running.contains(number)).unwrap_or(usize::MAX);
+        let most = running.len() + 1;
+        let number = (1..most).find(|number| !running.contains(number)).unwrap_or(most);
         running.insert(number);
         Number { place: self, number }
     }

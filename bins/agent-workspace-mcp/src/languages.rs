@@ -52,18 +52,17 @@ impl Language {
 
     /// Whether a file of that name is the code of a call, or what its line makes beside it.
     fn owns(&self, name: &str) -> bool {
-        let Some(rest) = name.strip_prefix(self.stem()) else { return false };
-        let rest = match rest.strip_prefix('_') {
-            None => rest,
-            Some(numbered) => {
-                let rest = numbered.trim_start_matches(|digit: char| digit.is_ascii_digit());
-                if rest.len() == numbered.len() {
-                    return false;
-                }
-                rest
+        let stem = self.stem();
+        let ending = name.strip_prefix(stem).map(|rest| match rest.strip_prefix('_') {
+            Some(rest) if rest.starts_with(|first: char| first.is_ascii_digit()) => {
+                rest.trim_start_matches(|digit: char| digit.is_ascii_digit())
             }
-        };
-        rest == &self.file[self.stem().len()..] || (self.product.is_some() && rest.is_empty())
+            _ => rest,
+        });
+        ending.is_some_and(|ending| {
+            self.file.strip_prefix(stem) == Some(ending)
+                || (self.product.is_some() && ending.is_empty())
+        })
     }
 }
 

@@ -151,8 +151,8 @@ fn calls_at_once_each_run_their_own_code(test: &str, backend: Backend) {
     for _ in 0..6 {
         let answer = place.server.receive();
         let number = answer["id"].as_u64().unwrap() - 100;
-        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-        assert_eq!(text, format!("[Exit code: {number}]\nown-{number}\n"));
+        let told = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(told, format!("[Exit code: {number}]\nown-{number}\n"));
     }
     // Alone again, it has the plain name.
     assert_eq!(place.code("sh", "echo $0").text, "[Exit code: 0]\nsnippet.sh\n");
