@@ -6,7 +6,6 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 use testkit::{Fixture, Snapshot};
@@ -14,9 +13,6 @@ use testkit::{Fixture, Snapshot};
 use super::case::Case;
 use super::launch::Launch;
 use crate::harness::Binary;
-
-/// Makes marks unique within this process.
-static STAGES: AtomicU32 = AtomicU32::new(0);
 
 pub(super) struct Stage<'l> {
     pub(super) fixture: Fixture,
@@ -34,9 +30,10 @@ pub(super) struct Stage<'l> {
 impl<'l> Stage<'l> {
     /// Prepares everything, the case's own setup included.
     pub(super) fn new(case: &Case, launch: &'l Launch) -> Result<Self, String> {
-        let number = STAGES.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{}-{number}", case.id, std::process::id());
         let fixture = Fixture::new("");
+        // Process numbers are few where a namespace begins anew, and abstract names are the machine's.
+        let unique = fixture.base().file_name().and_then(|name| name.to_str()).unwrap();
+        let mark = format!("{}-{unique}", case.id);
         let ssh = fixture.base().join("home/.ssh");
         std::fs::create_dir_all(&ssh).unwrap();
         std::fs::write(ssh.join("id_ed25519"), "SECRET-CANARY-KEY").unwrap();
