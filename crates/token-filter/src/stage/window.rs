@@ -1,6 +1,7 @@
 //! The budget: which rows are shown when not all can be.
 //!
-//! Rows are chosen by worth, not by place: the first and last, then rare rows, then alarming ones by
+//! Rows are chosen by worth, not by place: the first and last, then the names of all files and folders where they stand above
+//! their parts and are not too many, then rare rows, then alarming ones by
 //! shape, then those that recipes want shown, then their surroundings, then one row of each shape, then as much of the end and of the beginning as
 //! fits. Each pass may spend up to its share, so no kind crowds out the next. A marker's price is part of every choice, and a gap
 //! too small to be worth one is filled. Invariants: deterministic, `O(n log n)`, the sum stays within the budget.
@@ -57,6 +58,8 @@ pub(crate) struct Plan {
     barred: Vec<bool>,
     /// For every place the place of its heading.
     headings: Vec<Option<usize>>,
+    /// The names of files and folders that stand above their parts: a table of contents.
+    sections: Vec<usize>,
     marker: u64,
     rare: Vec<usize>,
     alarming: Vec<usize>,
@@ -82,9 +85,10 @@ impl Plan {
         let outliers = magnitude::outliers(&texts, &traits);
         let (rare, alarming) = (by_rarity(&traits, &outliers), by_alarm(&texts, &traits, marker));
         let firsts = first_of_each_shape(&texts, &traits);
-        let headings = heading::headings(texts.into_iter());
+        let headings = heading::headings(texts.iter().copied());
+        let sections = heading::sections(&texts);
         let wanted = by_recipe(&traits);
-        Self { places, traits, barred, headings, marker, rare, alarming, wanted, firsts }
+        Self { places, traits, barred, headings, sections, marker, rare, alarming, wanted, firsts }
     }
 
     /// Lowers the shown rows of `fates` to `budget` tokens.
@@ -95,8 +99,16 @@ impl Plan {
         for index in (0..FIRST.min(count)).chain(count.saturating_sub(LAST)..count).rev() {
             choice.take(index, share(12));
         }
+        let sections = self.sections.iter().filter_map(|&index| self.traits.get(index));
+        let contents: u64 = sections.map(|it| it.tokens + self.marker).sum();
+        if choice.spent + contents <= share(45) {
+            for &index in &self.sections {
+                choice.take(index, share(45));
+            }
+        }
+        let rare = share(50).max(choice.spent + share(20));
         for &index in &self.rare {
-            choice.take_with_heading(index, share(50), share(56));
+            choice.take_with_heading(index, rare, rare + share(6));
         }
         for &index in &self.alarming {
             choice.take_with_heading(index, share(62), share(66));

@@ -135,3 +135,18 @@ fn every_failing_name_is_shown_before_all_that_is_told_of_them() {
     let shown = |n: u32| text.contains(&format!("FAIL: test_{n:03} "));
     assert_eq!((0..90).filter(|&n| !shown(n)).collect::<Vec<_>>(), Vec::<u32>::new(), "{text}");
 }
+
+#[test]
+fn a_long_diff_names_every_file() {
+    let raw = lines(50, |n| {
+        let changed = lines(12, |row| {
+            format!("-    row_{n}_{row} = load({row})\n+    row_{n}_{row} = fetch({n})")
+        });
+        format!(
+            "diff --git a/src/part{n}.py b/src/part{n}.py\n--- a/src/part{n}.py\n+++ b/src/part{n}.py\n@@ -1,12 +1,12 @@\n{changed}"
+        )
+    });
+    let text = run("git diff", 0, &raw).text;
+    let shown = |n: u32| text.contains(&format!("diff --git a/src/part{n}.py"));
+    assert_eq!((0..50).filter(|&n| !shown(n)).collect::<Vec<_>>(), Vec::<u32>::new(), "{text}");
+}

@@ -34,6 +34,26 @@ pub(super) fn headings<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<Option<us
     found
 }
 
+/// The rows that name a file or a folder whose rows follow, one for each.
+pub(super) fn sections(rows: &[&str]) -> Vec<usize> {
+    let begins = |start: &str| -> Vec<usize> {
+        let rows = rows.iter().enumerate().filter(|(_, row)| row.starts_with(start));
+        rows.map(|(index, _)| index).collect()
+    };
+    // A renamed file has no `+++`, and some diffs have nothing else.
+    let diffs = begins("diff ");
+    let mut found = if diffs.is_empty() { begins("+++ ") } else { diffs };
+    found.extend(begins("==> "));
+    let folder = |index: usize| {
+        let after_blank = index.checked_sub(1).is_none_or(|above| rows.get(above) == Some(&""));
+        let named = rows.get(index).and_then(|row| row.strip_suffix(':'));
+        after_blank && named.is_some_and(|name| name.contains('/') && !name.contains(' '))
+    };
+    found.extend((0..rows.len()).filter(|&index| folder(index)));
+    found.sort_unstable();
+    found
+}
+
 fn opens_section(text: &str, after_blank: bool) -> bool {
     match text.as_bytes().first() {
         Some(b'+') => text.starts_with("+++ "),
@@ -46,7 +66,7 @@ fn opens_section(text: &str, after_blank: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::headings;
+    use super::{headings, sections};
 
     fn check(text: &str, expected: &[Option<usize>]) {
         assert_eq!(headings(text.lines()), expected, "{text}");
@@ -60,5 +80,20 @@ mod tests {
         );
         check("src:\na.rs\n\nsrc/odd:\nb.rs", &[None, Some(0), None, None, Some(3)]);
         check("spec:\n  load:\n    cpu: 4\n  name: x", &[None, Some(0), Some(1), Some(0)]);
+    }
+
+    #[test]
+    fn sections_are_named_once() {
+        let find = |text: &str| sections(&text.lines().collect::<Vec<_>>());
+        assert_eq!(
+            find("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\ndiff --git a/y b/z"),
+            [0, 5]
+        );
+        assert_eq!(find("--- a.txt\n+++ b.txt\n@@ -1 +1 @@"), [1]);
+        assert_eq!(find("==> a.log <==\nx\n\n==> b.log <==\ny"), [0, 3]);
+        assert_eq!(
+            find("./src:\na.rs\n\n./src/odd:\nb.rs\n\nWhat went wrong:\nno/path here:"),
+            [0, 3]
+        );
     }
 }
