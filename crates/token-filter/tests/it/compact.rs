@@ -150,3 +150,27 @@ fn a_long_diff_names_every_file() {
     let shown = |n: u32| text.contains(&format!("diff --git a/src/part{n}.py"));
     assert_eq!((0..50).filter(|&n| !shown(n)).collect::<Vec<_>>(), Vec::<u32>::new(), "{text}");
 }
+
+#[test]
+fn a_finding_keeps_the_name_of_its_file() {
+    let raw = lines(60, |file| {
+        let finding = |row: u32| {
+            if (file, row) == (41, 2) {
+                "  15:5  error    Promise returned is not awaited  no-floating-promises".to_owned()
+            } else {
+                format!(
+                    "  {}:3  warning  Unexpected any. Specify a different type  no-explicit-any",
+                    row * 7 + 1
+                )
+            }
+        };
+        format!("\n/w/src/mod{file}.ts\n{}", lines(6, finding))
+    });
+    for budget in [8_000, 4_000, 1_500] {
+        let policy = Policy::default().with_budget_tokens(budget);
+        let text = compact(&Meta::new("npx eslint .", Some(1)), raw.as_bytes(), &policy).text;
+        let (above, _) = text.split_once("  15:5  error ").unwrap();
+        let name = above.lines().rfind(|line| line.starts_with("/w/src/"));
+        assert_eq!(name, Some("/w/src/mod41.ts"), "at {budget}: {text}");
+    }
+}

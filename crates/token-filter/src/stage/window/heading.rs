@@ -1,4 +1,5 @@
-//! The row that says what a row belongs to: the file of a diff, the folder of a listing, the key above an indented block.
+//! The row that says what a row belongs to: the file of a diff or of a linter's findings, the folder of a listing, the key above
+//! an indented block.
 //!
 //! A rare row torn from its heading is a change without its file. Invariants: a heading stands above its rows; linear time.
 
@@ -25,7 +26,7 @@ pub(super) fn headings<'a>(rows: impl Iterator<Item = &'a str>) -> Vec<Option<us
             found.push(None);
         } else {
             found.push(open.last().map(|&(_, key)| key).or(section));
-            if text.ends_with(':') {
+            if text.ends_with(':') || (after_blank && is_path(text)) {
                 open.push((indent, index));
             }
         }
@@ -44,14 +45,22 @@ pub(super) fn sections(rows: &[&str]) -> Vec<usize> {
     let diffs = begins("diff ");
     let mut found = if diffs.is_empty() { begins("+++ ") } else { diffs };
     found.extend(begins("==> "));
-    let folder = |index: usize| {
+    let named = |&index: &usize| {
         let after_blank = index.checked_sub(1).is_none_or(|above| rows.get(above) == Some(&""));
-        let named = rows.get(index).and_then(|row| row.strip_suffix(':'));
-        after_blank && named.is_some_and(|name| name.contains('/') && !name.contains(' '))
+        let name = rows.get(index).copied().unwrap_or_default();
+        let has_parts = || rows.get(index + 1).is_some_and(|row| row.starts_with([' ', '\t']));
+        after_blank
+            && is_path(name.strip_suffix(':').unwrap_or(name))
+            && (name.ends_with(':') || has_parts())
     };
-    found.extend((0..rows.len()).filter(|&index| folder(index)));
+    found.extend((0..rows.len()).filter(named));
     found.sort_unstable();
     found
+}
+
+/// Whether a row is the name of a file or a folder and nothing else, as linters put it above what they found there.
+fn is_path(text: &str) -> bool {
+    text.contains('/') && !text.contains([' ', '\t', '<', '"'])
 }
 
 fn opens_section(text: &str, after_blank: bool) -> bool {
@@ -79,6 +88,10 @@ mod tests {
             &[None, Some(0), None, Some(2), Some(2), Some(2)],
         );
         check("src:\na.rs\n\nsrc/odd:\nb.rs", &[None, Some(0), None, None, Some(3)]);
+        check(
+            "\n/src/a.ts\n  1:3  error\n\n/src/b.ts\n  2:1  error",
+            &[None, None, Some(1), None, None, Some(4)],
+        );
         check("spec:\n  load:\n    cpu: 4\n  name: x", &[None, Some(0), Some(1), Some(0)]);
     }
 
@@ -90,6 +103,10 @@ mod tests {
             [0, 5]
         );
         assert_eq!(find("--- a.txt\n+++ b.txt\n@@ -1 +1 @@"), [1]);
+        assert_eq!(
+            find("/src/a.ts\n  1:3  error\n\n/src/b.ts\n  2:1  error\n\n/no/parts\n"),
+            [0, 3]
+        );
         assert_eq!(find("==> a.log <==\nx\n\n==> b.log <==\ny"), [0, 3]);
         assert_eq!(
             find("./src:\na.rs\n\n./src/odd:\nb.rs\n\nWhat went wrong:\nno/path here:"),
