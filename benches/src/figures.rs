@@ -18,8 +18,8 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// Puts `text` between two marks of the page that the words of this program's command line name after `--write`, if they
-/// name one.
+/// Puts `text` between two marks of the page that this program's command line names after `--write`, if it names one. Its
+/// path is absolute or begins at the top of the repository, since cargo starts benches in their package's folder.
 ///
 /// # Panics
 ///
@@ -27,8 +27,8 @@ pub fn time(seconds: f64) -> String {
 pub fn write_page(marks: [&str; 2], text: &str) {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--write").skip(1);
     let Some(page) = arguments.next() else { return };
-    let page = Path::new(&page);
-    let old = std::fs::read_to_string(page).expect("the page");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
+    let old = std::fs::read_to_string(&page).expect("the page");
     let (before, rest) = old.split_once(marks[0]).expect("the first mark");
     let (_, after) = rest.split_once(marks[1]).expect("the second mark");
     let new = format!("{before}{}\n\n{text}\n{}{after}", marks[0], marks[1]);

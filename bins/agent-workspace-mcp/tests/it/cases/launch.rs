@@ -70,6 +70,11 @@ impl Launch {
         Self { name: "in the image".into(), user: Some(USER), image: Some(image), ..self }
     }
 
+    /// Whether commands run in containers of an engine.
+    pub(super) fn has_engine(&self) -> bool {
+        self.engine.is_some()
+    }
+
     /// With an engine, and an image with bash. The workspace is another user's than the server's, who is root as a rule:
     /// nothing runs as root in a container.
     pub(super) fn with_engine(self) -> Result<Self, Missing> {

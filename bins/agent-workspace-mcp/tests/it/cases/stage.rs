@@ -28,6 +28,10 @@ pub(super) struct Stage<'l> {
 }
 
 impl<'l> Stage<'l> {
+    pub(super) fn is_in_containers(&self) -> bool {
+        self.launch.has_engine()
+    }
+
     /// Prepares everything, the case's own setup included.
     pub(super) fn new(case: &Case, launch: &'l Launch) -> Result<Self, String> {
         let fixture = Fixture::new("");
