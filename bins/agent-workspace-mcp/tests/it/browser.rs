@@ -152,6 +152,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
+        // It ends by itself, so that none of its processes writes into the profile that goes next; one that does not
+        // is killed. The pipe ends with the browser.
+        let close = json!({"id": self.id + 1, "method": "Browser.close"});
+        if self.input.write_all(format!("{close}\0").as_bytes()).is_ok() {
+            while self.output.recv_timeout(PATIENCE).is_ok() {}
+        }
         drop(self.child.kill());
         drop(self.child.wait());
     }
