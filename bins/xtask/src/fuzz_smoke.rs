@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz-smoke [SECONDS]`: builds every fuzz target with coverage and runs each for a while.
 //!
 //! The flags are those of libFuzzer's coverage, which the stable compiler takes too; no nightly compiler
-//! and no `cargo fuzz` is needed for a smoke run. Long runs with sanitizers are `cargo fuzz`'s.
+//! and no `cargo fuzz` is needed for a smoke run. It starts from the same number each time, so that a change is judged by
+//! what it changed; long runs with sanitizers, from any number, are `cargo fuzz`'s.
 #![expect(clippy::disallowed_methods, reason = "chores read the source tree itself")]
 
 use std::path::Path;
@@ -43,7 +44,7 @@ pub(crate) fn run(root: &Path, seconds: u32) -> Result<()> {
         let found = tempfile::tempdir()?;
         // New inputs go to the first folder, so that a smoke run changes nothing in the tree.
         let line = format!(
-            "{built}/{host}/release/{name} {} {seeds} -max_total_time={seconds} -timeout=10 \
+            "{built}/{host}/release/{name} {} {seeds} -seed=1 -max_total_time={seconds} -timeout=10 \
              -rss_limit_mb=2048 -artifact_prefix={}/ -print_final_stats=0 -print_funcs=0 -verbosity=0",
             found.path().display(),
             found.path().display(),
