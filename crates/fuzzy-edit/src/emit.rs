@@ -425,7 +425,7 @@ fn loose_block<'t>(
     out
 }
 
-/// A line with text, by its number in the search, or blank lines, by how many they are.
+/// A line with text, by its number in the search or as one that is not there; or blank lines, by how many they are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Piece {
     Line(usize),
